@@ -102,19 +102,19 @@ def loop(interpreter: str, folder: Path, calls: int) -> None:
     """Print what a loop of so many calls takes, as it is and recorded."""
     (folder / "loop.py").write_text(LOOP)
 
-    def told(name: str) -> str:
+    def cost_of(name: str) -> str:
         seconds, memory = (folder / name).read_text().split()
         return f"{float(seconds):.1f} s of CPU time, {int(memory) * 1024 / 1e6:.1f} MB"
 
     subprocess.run([interpreter, "loop.py", str(calls), "plain"], cwd=folder, check=True)
-    print(f"{calls:,} calls: {told('plain')}")
+    print(f"{calls:,} calls: {cost_of('plain')}")
     for some in (10_000, calls):
         with tempfile.TemporaryDirectory() as scratch:
             run = Run((interpreter, "loop.py", str(some), "recorded"), folder, dict(os.environ), Path(scratch), "all")
             rows = record(run, RecordingRequest((TracedFunction("loop:f", "n"),)))
             size = sum(path.stat().st_size for path in Path(scratch).rglob("calls-*.bin"))
         print(
-            f"{some:,} calls recorded ({rows.engine}): {told('recorded')}, {size / 1e3:.0f} kB of rows;"
+            f"{some:,} calls recorded ({rows.engine}): {cost_of('recorded')}, {size / 1e3:.0f} kB of rows;"
             f" {len(rows.size):,} rows, whose rates add up to {rows.rate.sum():,.0f}"
         )
 

@@ -142,7 +142,7 @@ def publish(project: Path, site: Path) -> Run:
     return Run(took, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, said)
 
 
-def told(name: str, run: Run) -> None:
+def print_row(name: str, run: Run) -> None:
     limit = LIMITS.get(name)
     verdict = "" if limit is None else f"  limit {limit:g} s  {'within' if run.took <= limit else 'OVER'}"
     print(
@@ -166,10 +166,10 @@ def main() -> None:
     for path in (project / ".perf").glob("steps.db*"):
         path.unlink()
     first = publish(project, site)
-    told("steps not known yet", first)
+    print_row("steps not known yet", first)
     shutil.rmtree(site)
-    told("everything", publish(project, site))
-    told("nothing new", publish(project, site))
+    print_row("everything", publish(project, site))
+    print_row("nothing new", publish(project, site))
     more, noise = [], np.random.default_rng(1)
     newest = levels(plan, 0.0)[:, :, -1:]
     for turn in range(options.runs):
@@ -180,7 +180,7 @@ def main() -> None:
         Store(project / ".perf/store").add(profiles(commits[-1:], [0], environment, values), "One more")
         more.append(publish(project, site))
     more.sort(key=lambda run: run.took)
-    told("one commit more", more[len(more) // 2])
+    print_row("one commit more", more[len(more) // 2])
     pages = sorted((path.stat().st_size, path.relative_to(site)) for path in site.rglob("*.html"))
     total = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
     kinds = statistics.median(size for size, _ in pages)

@@ -69,7 +69,7 @@ def right(before: str, after: str, function: str, said: Said) -> bool:
     return said == ("improvement", kind, " -> ".join(reversed(orders.split(" -> "))))
 
 
-def told(said: Said) -> str:
+def in_words(said: Said) -> str:
     """In a few words."""
     word, kind, orders = said
     return word if kind in ("none", "no curve") else f"{word} ({kind}{', ' if orders else ''}{orders})"
@@ -98,7 +98,7 @@ def main() -> int:
             for (before, after, function), all_said in known.items():
                 good = sum(right(before, after, function, said) for said in all_said)
                 every &= good == len(all_said) or function != "insert" or after not in SLIPS
-                words = ", ".join(f"{count} {what}" for what, count in Counter(map(told, all_said)).most_common())
+                words = ", ".join(f"{count} {what}" for what, count in Counter(map(in_words, all_said)).most_common())
                 print(f"{before}-{after:6} {function:9} {good:2} of {len(all_said):2}  {words}", flush=True)
     return 0 if every else 1
 

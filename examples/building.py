@@ -45,7 +45,7 @@ def repository(folder: Path) -> Iterator[Path]:
     part.replace(folder)
 
 
-def told(build: Callable[[], str]) -> int:
+def reported(build: Callable[[], str]) -> int:
     """Build, and print what was built; or the error: the exit status."""
     try:
         print(build())

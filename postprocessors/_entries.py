@@ -22,7 +22,7 @@ LARGEST_VALUE, SMALLEST_VALUE = 1e100, 1e-100  # values, whose squares, and weig
 
 
 def entries(
-    found: FittedPieces, scale: Sequence[float], zeros: Sequence[int], far: Sequence[int], lost: Mapping[str, NDArray[np.intp]], *,
+    pieces: FittedPieces, scale: Sequence[float], zeros: Sequence[int], far: Sequence[int], lost: Mapping[str, NDArray[np.intp]], *,
     guessed: bool = False, shares: bool = False,
 ) -> Iterator[tuple[int, dict[str, Any]]]:  # fmt: skip
     """Group and fields of the entry of every model of every piece that has rows, in order; the best one also tells which are missing.
@@ -31,14 +31,14 @@ def entries(
     sizes that lie far from the others, ``lost``: how many rows of each piece a model was fitted without. ``guessed``: that only one model
     was tried is no reason to name the others. ``shares``: that residuals were weighted by the level, so that AICc has no unit.
     """
-    scales = [scale[owner] for owner in found.owner.tolist()]
-    columns = {model: _columns(fit, scales, shares=shares) for model, fit in found.fits.items()}
-    some = next(iter(found.fits.values()))
-    rows = [max(counts) for counts in zip(*(fit.n.tolist() for fit in found.fits.values()), strict=True)]
-    best, owners = found.choice.index.tolist(), found.owner.tolist()
-    positive = _least(found, some)
+    scales = [scale[owner] for owner in pieces.owner.tolist()]
+    columns = {model: _columns(fit, scales, shares=shares) for model, fit in pieces.fits.items()}
+    some = next(iter(pieces.fits.values()))
+    rows = [max(counts) for counts in zip(*(fit.n.tolist() for fit in pieces.fits.values()), strict=True)]
+    best, owners = pieces.choice.index.tolist(), pieces.owner.tolist()
+    positive = _least(pieces, some)
     dropped = {model: counts.tolist() for model, counts in lost.items()}
-    steps = [_step(step) for step in found.steps]
+    steps = [_step(step) for step in pieces.steps]
     for piece, (owner, count) in enumerate(zip(owners, rows, strict=True)):
         if not count:
             continue
@@ -61,7 +61,7 @@ def entries(
             entry = columns[model][piece]
             assert entry is not None
             if model == name:
-                about["order"] = found.choice.order(piece, shape=True)
+                about["order"] = pieces.choice.order(piece, shape=True)
             without = dropped[model][piece] if model in dropped else 0
             if without:
                 entry["dropped"] = without
@@ -129,15 +129,15 @@ def _finite(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def _least(found: FittedPieces, some: Fit) -> list[tuple[float, float, float]]:
+def _least(pieces: FittedPieces, some: Fit) -> list[tuple[float, float, float]]:
     """Smallest and largest size and smallest value of each piece."""
     import numpy as np
 
-    points = found.points
+    points = pieces.points
     least = np.full(points.groups, np.inf)
     np.minimum.at(least, points.group, points.y)
     low, high = some.low, some.high
-    for fit in found.fits.values():  # each may know other groups
+    for fit in pieces.fits.values():  # each may know other groups
         low, high = np.where(np.isnan(low), fit.low, low), np.where(np.isnan(high), fit.high, high)
     return list(zip(low.tolist(), high.tolist(), least.tolist(), strict=True))
 

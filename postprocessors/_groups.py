@@ -109,13 +109,13 @@ def begins(*columns: NDArray[Any]) -> NDArray[np.bool_]:
     return new
 
 
-def group(found: MetricRows, by: str = "size") -> Groups:
+def group(rows: MetricRows, by: str = "size") -> Groups:
     """The rows that have a finite x, grouped by unit; with ``by`` empty all rows, x being 0."""
     import numpy as np
 
-    x = found.x if by else np.zeros(len(found.y))
+    x = rows.x if by else np.zeros(len(rows.y))
     kept = np.flatnonzero(np.isfinite(x))
-    x, y, unit = x[kept], found.y[kept], found.unit[kept]
+    x, y, unit = x[kept], rows.y[kept], rows.unit[kept]
     order = np.argsort(y)  # one column after the other, the last one in linear time, takes half of what lexsort does
     if by:
         order = order[np.argsort(x[order], kind="stable")]
@@ -130,7 +130,7 @@ def group(found: MetricRows, by: str = "size") -> Groups:
         starts,
         counts,
         number,
-        found.place[kept][order],
+        rows.place[kept][order],
         kept[order],
         x / x_scale[number],
         y / y_scale[number],
@@ -189,11 +189,11 @@ def thin(group_of: NDArray[np.intp], groups: int, most: int) -> NDArray[np.bool_
     return found
 
 
-def fill(profile: Profile, place: NDArray[np.intp], values: NDArray[np.float64]) -> list[float | None]:
-    """A column of the profile with ``values`` in the rows ``place``, and None in all others."""
+def fill(profile: Profile, rows: NDArray[np.intp], values: NDArray[np.float64]) -> list[float | None]:
+    """A column of the profile with ``values`` in the rows ``rows``, and None in all others."""
     import numpy as np
 
     found: NDArray[np.object_] = np.full(len(profile.resources), None, dtype=object)
-    found[place] = values
+    found[rows] = values
     filled: list[float | None] = found.tolist()
     return filled

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from perfvcs.statistics.regression.strategies import FittedPieces, ModelPoints
 
 
-def without_undefined(found: FittedPieces) -> tuple[FittedPieces, dict[str, NDArray[np.intp]]]:
+def without_undefined(pieces: FittedPieces) -> tuple[FittedPieces, dict[str, NDArray[np.intp]]]:
     """The fits, with those that were not known because of some rows made from the others, and by model how many rows of each piece
     it lost; shape (pieces,).
 
@@ -22,8 +22,8 @@ def without_undefined(found: FittedPieces) -> tuple[FittedPieces, dict[str, NDAr
 
     from perfvcs.statistics.regression.fitting import fit
 
-    points, fits, lost = found.points, dict(found.fits), {}
-    for model, whole in found.fits.items():
+    points, fits, lost = pieces.points, dict(pieces.fits), {}
+    for model, whole in pieces.fits.items():
         defined = _defined(model, points)
         wanted = ~whole.known & (np.bincount(points.group, ~defined, points.groups) > 0)
         if not wanted.any():
@@ -35,7 +35,7 @@ def without_undefined(found: FittedPieces) -> tuple[FittedPieces, dict[str, NDAr
         joined = {name: np.where(made if new.ndim == 1 else made[:, None], new, old) for name, (new, old) in columns.items()}
         fits[model] = replace(part, **joined)
         lost[model] = np.where(made, np.bincount(points.group, ~defined, points.groups), 0).astype(np.intp)
-    return replace(found, fits=fits), lost
+    return replace(pieces, fits=fits), lost
 
 
 def _defined(model: str, points: ModelPoints) -> NDArray[np.bool_]:

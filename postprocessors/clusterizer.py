@@ -74,8 +74,8 @@ class Clusterizer:
                 columns[metric] = self._column(profile, rows(profile, metric, "", outliers=True))
         return conclude(profile, self, columns=columns, word="cluster")
 
-    def _column(self, profile: Profile, found: MetricRows) -> Column:
-        groups = group(found, "")
+    def _column(self, profile: Profile, rows: MetricRows) -> Column:
+        groups = group(rows, "")
         return "", fill(profile, groups.place, self._labels(groups))
 
     def _labels(self, groups: Groups) -> NDArray[np.float64]:

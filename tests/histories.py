@@ -65,6 +65,6 @@ def stepped(count: int, place: int, low: float = 0.010, high: float = 0.011) -> 
     return [low] * place + [high] * (count - place)
 
 
-def told(perf: Perf, *args: str) -> dict[str, Any]:
+def printed(perf: Perf, *args: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(perf("history", "--json", *args).out)
     return found

@@ -121,7 +121,7 @@ class Bars(View[list[BarGroup]]):
 
     def _draw(self, profiles: Sequence[Sequence[Profile]], mine: Sequence[str], changes: Sequence[Change]) -> figure:
         sides = [[rows for metric in mine if (rows := rows_of(side, metric))] for side in profiles]
-        looks = [look for look, side in zip(SIDES, sides, strict=True) if side]
+        styles = [style for style, side in zip(SIDES, sides, strict=True) if side]
         sides = [side for side in sides if side]
         sides, without = without_whole(sides) if {self.by, self.stacked} & {"unit", "uid"} else (sides, "")
         statistic = self._statistic(sides)
@@ -132,9 +132,9 @@ class Bars(View[list[BarGroup]]):
             {key: verdicts.get((key.uid, key.size)) for key in found.keys if isinstance(key, DrawnUnit)} if compared else {}
         )
         jobs = {one.job for side in sides for rows in side for one in rows.executions}
-        looks = looks if len(looks) > 1 else [("mean", BLUE, "blank")]
+        styles = styles if len(styles) > 1 else [("mean", BLUE, "blank")]
         picture = Picture(
-            found, looks, self.by, self.stacked or "unit", jobs.pop() if len(jobs) == 1 else "", sides[-1][-1].meaning.unit
+            found, styles, self.by, self.stacked or "unit", jobs.pop() if len(jobs) == 1 else "", sides[-1][-1].meaning.unit
         )
         most = max(len(rows.executions) for side in sides for rows in side)
         several = f"mean of up to {most:,} executions" if most > 1 else "one execution has no interval"

@@ -108,7 +108,7 @@ class Comparison(View[list[SamplePair]]):
         return plot
 
     def _side(
-        self, plot: figure, sample: DrawnSample, found: Centre | None, y: int, factor: float, marker: str, colour: str
+        self, plot: figure, sample: DrawnSample, mean: Centre | None, y: int, factor: float, marker: str, colour: str
     ) -> tuple[list[Any], list[Any]]:
         """Measurements faint, the executions' medians on top, the centre below them."""
         import numpy as np
@@ -131,13 +131,13 @@ class Comparison(View[list[SamplePair]]):
             data, Scatter(x="x", y="y", marker=marker, size=8, line_color=colour, fill_color=colour, fill_alpha=0.6)
         )
         hover(plot, [points], [("execution", "@name"), ("median" if drawn else "value", "@text")])
-        if found is None:
+        if mean is None:
             return [*drawn, points], []
         below = y - 0.33
-        low, high = found.low, found.high
+        low, high = mean.low, mean.high
         centre = source(
-            x=[found.value * factor], y=[below], text=[found.text(unit)], count=[found.executions],
-            low=[(found.value if low is None else low) * factor], high=[(found.value if high is None else high) * factor],
+            x=[mean.value * factor], y=[below], text=[mean.text(unit)], count=[mean.executions],
+            low=[(mean.value if low is None else low) * factor], high=[(mean.value if high is None else high) * factor],
         )  # fmt: skip
         line = plot.add_glyph(centre, Segment(x0="low", y0="y", x1="high", y1="y", line_color=INK, line_width=3))
         diamond = plot.add_glyph(centre, Scatter(x="x", y="y", marker="diamond", size=13, line_color=INK, fill_color=INK))

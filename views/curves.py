@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from perfvcs.check.text import finding
-from perfvcs.drawing.canvas import LOOKS, Axis, bound, canvas, legend, stack, usual
+from perfvcs.drawing.canvas import STYLES, Axis, bound, canvas, legend, stack, usual
 from perfvcs.drawing.curves.course import TITLE, axes, in_words, means, model_line, tabbed
 from perfvcs.drawing.curves.difference import CourseDifference
 from perfvcs.drawing.curves.sides import CurveSide, equation, models, pairs, sides_of
@@ -106,4 +106,4 @@ def _heading(sides: Sequence[CurveSide], verdict: Change | None, unit: str) -> l
         return in_words(sides, unit)
     effect = "" if verdict.effect is None else f" {change(verdict.effect, verdict.low, verdict.high)}"
     found = [line for part in (finding(verdict) or verdict.reason).split("; ") for line in wrap(part, TITLE)]
-    return [f"{LOOKS[verdict.word].sign} {verdict.word}{effect}", *found, *in_words(sides, unit)]
+    return [f"{STYLES[verdict.word].sign} {verdict.word}{effect}", *found, *in_words(sides, unit)]

@@ -98,10 +98,10 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
             clusters = compare(old, np.concatenate(new), names, **options).clusters
         return _Compared(found, clusters, len(names), sum(rows))
 
-    def _branches(self, plot: figure, found: Structure, clusters: tuple[CounterCluster, ...]) -> None:
+    def _branches(self, plot: figure, structure: Structure, clusters: tuple[CounterCluster, ...]) -> None:
         from bokeh.models import FixedTicker, Range1d
 
-        tree, names = found.tree, [metric_name(name) for name in found.counters]
+        tree, names = structure.tree, [metric_name(name) for name in structure.counters]
         leaves, forks = _layout(tree, max(self.rows, len(tree.clusters)))
         plot.height = ROW * len(leaves) + 150
         plot.x_range = Range1d(start=-0.03, end=1.03, bounds=(-0.1, 1.1))
@@ -131,7 +131,7 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
             if label is None:
                 continue
             points = [(place, shown) for place, (shown, _) in enumerate(leaves) if tree.labels[shown[0]] == label]
-            target = found.counters.index(cluster.target) if cluster else -1
+            target = structure.counters.index(cluster.target) if cluster else -1
             data = source(
                 x=[0.0] * len(points), y=[float(place) for place, _ in points],
                 names=[shorten(", ".join(names[leaf] for leaf in shown), HOVER) for _, shown in points],
@@ -228,18 +228,18 @@ def _runs(counters: list[Part], side: int) -> list[NDArray[np.float64]]:
     return found
 
 
-def _summary(found: Structure, count: int, rows: int) -> str:
+def _summary(structure: Structure, count: int, rows: int) -> str:
     """What is drawn, and what was left out."""
-    shown = len(found.counters)
+    shown = len(structure.counters)
     text = f"{shown} of {count} counters" if shown < count else f"{count} counters"
     out = [
         f"{len(names)} {why}"
-        for names, why in ((found.constant, "constant"), (found.redundant, "redundant"), (found.unknown, "unknown"))
+        for names, why in ((structure.constant, "constant"), (structure.redundant, "redundant"), (structure.unknown, "unknown"))
         if names
     ]
     if not shown:
         return f"no counter to draw: {', '.join(out)}"
-    clusters = len(found.tree.clusters)
+    clusters = len(structure.tree.clusters)
     text += f" in {counted(clusters, 'cluster')}\n{rows:,} observations"
     return text + (f"\nleft out: {', '.join(out)}" if out else "")
 

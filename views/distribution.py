@@ -101,14 +101,14 @@ class Distribution(View[list[DrawnSample]]):
         legend(plot, [(text, [renderer]) for text, renderer in entries])
         return plot
 
-    def _clusters(self, plot: figure, found: ClusterCentres, factor: float, unit: str) -> tuple[str, GlyphRenderer[Any]]:
+    def _clusters(self, plot: figure, clusters: ClusterCentres, factor: float, unit: str) -> tuple[str, GlyphRenderer[Any]]:
         """Where the clusters' centres are."""
         from bokeh.models import ColumnDataSource
 
-        x = (found.centres * factor).tolist()
+        x = (clusters.centres * factor).tolist()
         sources = [one for one in plot.select({"type": ColumnDataSource}) if isinstance(one, ColumnDataSource)]
         tops = [float(max(one.data["top"])) for one in sources if "top" in one.data]
-        data = source(x=x, bottom=[0.0] * len(x), top=tops * len(x), text=found.each(unit))
+        data = source(x=x, bottom=[0.0] * len(x), top=tops * len(x), text=clusters.each(unit))
         lines = plot.segment("x", "bottom", "x", "top", source=data, line_color=INK, line_width=1.5, line_dash="dashed")
         hover(plot, [lines], [("cluster", "@text")])
         return ("centres of clusters", lines)

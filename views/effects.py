@@ -74,7 +74,7 @@ class Effects(View[list[list[Change]]]):
         having = [change for change in changes if change.effect is not None]
         drawn = having[: self.rows]
         edge = _edge(drawn)
-        title = "\n".join(_told(changes, drawn, edge))
+        title = "\n".join(_notes(changes, drawn, edge))
         plot = canvas(title, _direction(better), "", height=ROW * len(drawn) + 130, tools="")
         plot.toolbar_location = None
         plot.x_range, plot.y_range = Range1d(start=-1.04 * edge, end=1.04 * edge), Range1d(start=-0.5, end=len(drawn) - 0.4)
@@ -100,15 +100,15 @@ class Effects(View[list[list[Change]]]):
         plot.text(0, "label", "name", text_color=INK, **text)
         plot.text(1, "label", "numbers", text_color=INK, text_align="right", **text)
         entries: list[tuple[str, list[Any]]] = []
-        for word, look in SEEN.items():
+        for word, style in SEEN.items():
             mine = [row for row in rows if row["word"] == word]
             if not mine:
                 continue
             own = ColumnDataSource({name: [row[name] for row in mine] for name in mine[0]})
-            line = plot.segment("low", "y", "high", "y", source=own, line_color=look.colour, line_width=3)
+            line = plot.segment("low", "y", "high", "y", source=own, line_color=style.colour, line_width=3)
             points = plot.scatter(
-                "at", "y", source=own, marker=look.marker, size=11, line_color=look.colour, line_width=2,
-                fill_color=look.colour if look.filled else "#ffffff",
+                "at", "y", source=own, marker=style.marker, size=11, line_color=style.colour, line_width=2,
+                fill_color=style.colour if style.filled else "#ffffff",
             )  # fmt: skip
             lines = [
                 ("", "@full"),
@@ -124,7 +124,7 @@ class Effects(View[list[list[Change]]]):
         return plot
 
 
-def _told(changes: Sequence[Change], drawn: Sequence[Change], edge: float) -> list[str]:
+def _notes(changes: Sequence[Change], drawn: Sequence[Change], edge: float) -> list[str]:
     """How many of them are drawn, how many reach beyond the edge, and how many have no effect that could be drawn."""
     count, having = len(drawn), sum(change.effect is not None for change in changes)
     shown = f"{count} of {having} comparisons" if count < having else "1 comparison" if count == 1 else f"all {count} comparisons"
@@ -147,7 +147,7 @@ def _lines(changes: Sequence[Change], most: int, width: int) -> Iterator[str]:
 
     drawn = [change for change in changes if change.effect is not None][:most]
     edge = _edge(drawn)
-    yield from wrapped(_told(changes, drawn, edge), width)
+    yield from wrapped(_notes(changes, drawn, edge), width)
     numbers = [change_text(change.effect or 0.0, change.low, change.high) for change in drawn]
     names = [DrawnUnit(change.job, "", change.uid, change.size).title for change in drawn]
     room = max(map(columns, numbers))
@@ -167,7 +167,7 @@ def _lines(changes: Sequence[Change], most: int, width: int) -> Iterator[str]:
     for line in foot(axis, inner):
         yield f"{' ' * (left + 4 if single else 2)}{line}"
     words = dict.fromkeys(seen(change) for change in drawn)
-    yield from beside([axis.label, *(f"{look.sign} {word}" for word, look in words), f"░ {_within(drawn)}"], width)
+    yield from beside([axis.label, *(f"{style.sign} {word}" for word, style in words), f"░ {_within(drawn)}"], width)
 
 
 def _within(changes: Sequence[Change]) -> str:

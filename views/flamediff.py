@@ -118,38 +118,38 @@ def _draw(flame: Flame) -> figure:
     return draw(flame, flame.heading(*_lines(flame, found, sides)), sides, told)
 
 
-def _lines(flame: Flame, found: BoxChange, sides: list[int]) -> list[str]:
+def _lines(flame: Flame, change: BoxChange, sides: list[int]) -> list[str]:
     """What widths and colours mean, and what is in the baseline only, which has no width in the target."""
     lines = [flame.amount(0, 1)]
     lines.append("widths: the target's" if 1 in sides else "widths: the baseline's, the target has nothing")
     if flame.metric == SAMPLES:
         lines += ["▲ orange: a larger share in the target, ▼ blue: a smaller one", "grey: as before, or no more than chance"]
-        lines.append(f"full colour: {100 * found.full:.2g} points, the largest change")
+        lines.append(f"full colour: {100 * change.full:.2g} points, the largest change")
     else:
         lines.append("▲ orange: more in the target, ▼ blue: less")
-        lines.append(f"full colour: {flame.quantity(found.full * found.whole)}, the largest change")
-        lines += ["grey: as before, or no more than chance"] if (~found.sure & (found.change != 0)).any() else []
-        lines += ["one execution: what is chance is not known"] if _alone(flame, found) else []
-    return [*lines, *_gone(flame, found)]
+        lines.append(f"full colour: {flame.quantity(change.full * change.whole)}, the largest change")
+        lines += ["grey: as before, or no more than chance"] if (~change.sure & (change.change != 0)).any() else []
+        lines += ["one execution: what is chance is not known"] if _alone(flame, change) else []
+    return [*lines, *_gone(flame, change)]
 
 
-def _alone(flame: Flame, found: BoxChange) -> bool:
+def _alone(flame: Flame, change: BoxChange) -> bool:
     """Whether amounts that vary were measured too seldom to tell how much."""
     import numpy as np
 
-    return flame.meaning.kind == "sampled" and not np.isfinite(found.low).any()
+    return flame.meaning.kind == "sampled" and not np.isfinite(change.low).any()
 
 
-def _gone(flame: Flame, found: BoxChange) -> list[str]:
+def _gone(flame: Flame, change: BoxChange) -> list[str]:
     """The functions that the target does not call any more, those outermost in their stacks, the largest first."""
     import numpy as np
 
     total = flame.tree.total[flame.kept]
     calls = flame.tree.total[flame.tree.parent[flame.kept], 1] > 0
-    rows = np.flatnonzero((total[:, 1] == 0) & found.sure & calls & (flame.kept > 0))
+    rows = np.flatnonzero((total[:, 1] == 0) & change.sure & calls & (flame.kept > 0))
     if not len(rows):
         return []
-    rows = rows[np.argsort(found.change[rows], kind="stable")]
+    rows = rows[np.argsort(change.change[rows], kind="stable")]
     named = [f"gone: {plain(flame.parts[row][0], 32)} ({_share(flame, float(total[row, 0]))})" for row in rows[:GONE].tolist()]
     return [*named, *([f"gone: {len(rows) - GONE:,} more"] if len(rows) > GONE else [])]
 
@@ -159,11 +159,11 @@ def _share(flame: Flame, value: float) -> str:
     return f"{100 * value / flame.tree.total[0, 0]:.2f} %" if flame.metric == SAMPLES else flame.quantity(value)
 
 
-def _changes(flame: Flame, found: BoxChange) -> list[str]:
+def _changes(flame: Flame, change: BoxChange) -> list[str]:
     """The change of each box in words, with its interval where there is one."""
-    columns = (found.change, found.low, found.high, found.sure, *flame.tree.total[flame.kept].T)
+    columns = (change.change, change.low, change.high, change.sure, *flame.tree.total[flame.kept].T)
     return [
-        (_points if flame.metric == SAMPLES else _amount)(flame, found.whole, *row)
+        (_points if flame.metric == SAMPLES else _amount)(flame, change.whole, *row)
         for row in zip(*(column.tolist() for column in columns), strict=True)
     ]
 
@@ -187,10 +187,10 @@ def _amount(
     return f"{sign}{flame.quantity(change * whole)} ({own}), {100 * change:+.2f} % of all{bounds}{chance}"
 
 
-def _colours(found: BoxChange) -> list[str]:
+def _colours(change: BoxChange) -> list[str]:
     """A colour per change: orange is more, blue is less, grey is chance."""
     import numpy as np
 
-    strength = np.sqrt(np.minimum(np.abs(found.change) / found.full, 1))[:, None] * found.sure[:, None]
-    ends = np.where((found.change > 0)[:, None], np.array(MORE), np.array(LESS))
+    strength = np.sqrt(np.minimum(np.abs(change.change) / change.full, 1))[:, None] * change.sure[:, None]
+    ends = np.where((change.change > 0)[:, None], np.array(MORE), np.array(LESS))
     return [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in (np.array(EVEN) + strength * (ends - np.array(EVEN))).astype(int).tolist()]

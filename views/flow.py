@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
 
 PATTERNS = ("blank", "right_diagonal_line", "dot", "horizontal_line", "diagonal_cross", "vertical_line")
-LOOKS = (("baseline", BLUE, "solid"), ("target", VERMILLION, "dashed"))
+STYLES = (("baseline", BLUE, "solid"), ("target", VERMILLION, "dashed"))
 
 
 class OverTime(NamedTuple):
@@ -87,17 +87,17 @@ class Flow(View[list[OverTime]]):
         return [metric for metric in known if (metric not in AGAIN if named is None else metric in named)]
 
     def _draw(self, profiles: Sequence[Sequence[Profile]], metric: str, heading: str) -> list[figure]:
-        found = [(look, rows) for look, side in zip(LOOKS, profiles, strict=True) if side and (rows := rows_of(side, metric))]
+        found = [(style, rows) for style, side in zip(STYLES, profiles, strict=True) if side and (rows := rows_of(side, metric))]
         sides, without = without_whole([[rows] for _, rows in found])
-        pairs = [(look, own) for (look, _), (own,) in zip(found, sides, strict=True) if len(own.values)]
-        looks, kept = [look for look, _ in pairs], [own for _, own in pairs]
+        pairs = [(style, own) for (style, _), (own,) in zip(found, sides, strict=True) if len(own.values)]
+        styles, kept = [style for style, _ in pairs], [own for _, own in pairs]
         columns = numbered([own.iteration for own in kept], self.points)
         timed = [seconds(own, side) for own, side in zip(columns, kept, strict=True)]
         columns = timed if all(own.unit for own in timed) else columns
         streams = [stream(side, own, self.top) for side, own in zip(kept, columns, strict=True)]
-        looks = looks if len(looks) > 1 else [("mean", BLUE, "solid")]
+        styles = styles if len(styles) > 1 else [("mean", BLUE, "solid")]
         notes = [part for part in (heading, without) if part]
-        picture = _Picture(streams, looks, metric, kept[0].units[0].job, kept[0].meaning.unit, notes)
+        picture = _Picture(streams, styles, metric, kept[0].units[0].job, kept[0].meaning.unit, notes)
         piled = [place for place, one in enumerate(streams) if len(one.parts) > 1 and not (one.parts < 0).any()]
         if piled and len(streams) == 1:
             return [picture.pile(0)]
@@ -112,7 +112,7 @@ class _Picture:
     """The courses of one metric, what they look like, the job's label, the unit, and what is to be told besides."""
 
     streams: Sequence[Stream]
-    looks: Sequence[tuple[str, str, str]]
+    styles: Sequence[tuple[str, str, str]]
     metric: str
     job: str
     unit: str
@@ -136,12 +136,12 @@ class _Picture:
         notes = [f"from {quantity(low, self.unit)} to {quantity(high, self.unit)}{wide}"]
         counted = [self._counted(one) for one in self.streams]
         if len(set(counted)) > 1:
-            counted = [f"{name}: {text}" for (name, *_), text in zip(self.looks, counted, strict=True)]
+            counted = [f"{name}: {text}" for (name, *_), text in zip(self.styles, counted, strict=True)]
         plot = self._canvas([*self.notes, *dict.fromkeys(counted), *(notes if far else [])], 300)
         if not far:
             plot.y_range = DataRange1d(start=0)
         entries: list[tuple[str, list[Any]]] = []
-        for one, (name, colour, dash) in zip(self.streams, self.looks, strict=True):
+        for one, (name, colour, dash) in zip(self.streams, self.styles, strict=True):
             entries += self._line(plot, one, name, colour, dash)
         legend(plot, entries)
         return plot
@@ -153,7 +153,7 @@ class _Picture:
 
         one, (across, up) = self.streams[number], self.scales
         alone = [*self.notes, self._counted(one)]
-        plot = self._canvas([f"{self.looks[number][0]}: its parts"] if above else alone, 330)
+        plot = self._canvas([f"{self.styles[number][0]}: its parts"] if above else alone, 330)
         plot.y_range = DataRange1d(start=0) if other is None else other.y_range
         if above is not None:
             plot.x_range = above.x_range
@@ -183,20 +183,20 @@ class _Picture:
         legend(plot, entries)
         return plot
 
-    def _line(self, plot: figure, one: Stream, name: str, colour: str, dash: str) -> list[tuple[str, list[Any]]]:
+    def _line(self, plot: figure, stream: Stream, name: str, colour: str, dash: str) -> list[tuple[str, list[Any]]]:
         import numpy as np
         from bokeh.models import Line, Scatter, VArea
 
         across, up = self.scales
-        x, known = one.x * across.factor, np.isfinite(one.low)
+        x, known = stream.x * across.factor, np.isfinite(stream.low)
         entries: list[tuple[str, list[Any]]] = []
         if known.any():
-            low, high = one.low[known] * up.factor, one.high[known] * up.factor
+            low, high = stream.low[known] * up.factor, stream.high[known] * up.factor
             area = VArea(x="x", y1="low", y2="high", fill_color=colour, fill_alpha=0.2)
             band = plot.add_glyph(source(x=x[known], low=low, high=high), area)
             entries.append((f"{name}, 99 % interval" if len(self.streams) > 1 else "99 % interval", [band]))
-        text = [quantity(value, self.unit) for value in one.mean.tolist()]
-        data = source(x=x, y=one.mean * up.factor, text=text, when=self._moments(one), count=one.count)
+        text = [quantity(value, self.unit) for value in stream.mean.tolist()]
+        data = source(x=x, y=stream.mean * up.factor, text=text, when=self._moments(stream), count=stream.count)
         line = plot.add_glyph(data, Line(x="x", y="y", line_color=colour, line_width=2, line_dash=dash))
         dots = plot.add_glyph(data, Scatter(x="x", y="y", size=4 if len(x) <= 60 else 2, line_color=colour, fill_color=colour))
         hover(plot, [dots], [(name, "@text"), ("at", "@when"), ("executions", "@count")])
@@ -209,15 +209,15 @@ class _Picture:
         title = lines(notes)
         return canvas(title, below, label, height=height + 14 * (1 + title.count("\n")))
 
-    def _moments(self, one: Stream) -> list[str]:
-        return [quantity(value, "s") if one.unit else number(value + 1) for value in one.x.tolist()]
+    def _moments(self, stream: Stream) -> list[str]:
+        return [quantity(value, "s") if stream.unit else number(value + 1) for value in stream.x.tolist()]
 
-    def _counted(self, one: Stream) -> str:
+    def _counted(self, stream: Stream) -> str:
         """How many executions there are at each moment, and what a point is."""
-        most, least = int(one.count.max()), int(one.count.min())
+        most, least = int(stream.count.max()), int(stream.count.min())
         text = f"mean of {most:,} executions, a band for each moment" if most > 1 else "one execution has no interval"
         text += f", of {least:,} where fewest still ran" if least < most else ""
-        return text + (f"\n{one.rows:,} rows, each point is the mean of {one.step:,} moments" if one.step > 1 else "")
+        return text + (f"\n{stream.rows:,} rows, each point is the mean of {stream.step:,} moments" if stream.step > 1 else "")
 
 
 def _flows(profile: Profile, metric: str) -> bool:

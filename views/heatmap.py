@@ -127,14 +127,14 @@ def _compared(subject: Subject, by: By) -> Iterator[Compared]:
                 yield Compared(pair, chosen, place)
 
 
-def _sheets(found: Compared, by: By, most: tuple[int, int]) -> Iterator[Sheet]:
+def _sheets(compared: Compared, by: By, most: tuple[int, int]) -> Iterator[Sheet]:
     """The heat maps of what can be compared, of at most ``most`` rows and columns each."""
-    before, after = found.profiles
-    sides = [HeatSide("baseline", _columns(before, found.metrics)), HeatSide("target", _columns(after, found.metrics))]
+    before, after = compared.profiles
+    sides = [HeatSide("baseline", _columns(before, compared.metrics)), HeatSide("target", _columns(after, compared.metrics))]
     there = [side for side in sides if side.rows]
     there = there if len(there) > 1 else [side._replace(name="") for side in there]
     made: Iterable[Sheet] = [moments.over_time(there, most)] if by == "time" else measurements(there, by, most)
-    yield from (replace(sheet, notes=found.notes + sheet.notes) for sheet in made)
+    yield from (replace(sheet, notes=compared.notes + sheet.notes) for sheet in made)
 
 
 def _metrics(profiles: Sequence[Profile], by: By) -> list[list[str]]:

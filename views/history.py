@@ -27,13 +27,13 @@ from perfvcs.drawing.commits.steps import (
     LOUD,
     UNJUDGED,
     centred,
+    changes_in_words,
     drift_start,
     extent,
-    look_of,
     moved,
     named,
+    style_of,
     support,
-    told,
     where,
 )
 from perfvcs.plugins import Count, Natural
@@ -108,7 +108,7 @@ class _Drawing:
         from bokeh.models import Range1d
 
         chart = self.chart
-        lines = folded([*chart.notes(), *told(chart)])
+        lines = folded([*chart.notes(), *changes_in_words(chart)])
         plot = canvas("\n".join(lines), "commit, oldest first", chart.label, height=310 + 14 * len(lines), y_axis=axis)
         chart.along(plot)
         low, high = chart.bounds(axis)
@@ -140,13 +140,13 @@ class _Drawing:
         words.setdefault("99 % interval", []).append(plot.add_glyph(data, bars))
         judged = []
         for word in dict.fromkeys(point.verdict for point in points):
-            look = SEEN.get(word, UNJUDGED)
-            shade = look.colour if word in LOUD else colour
+            style = SEEN.get(word, UNJUDGED)
+            shade = style.colour if word in LOUD else colour
             rows = [row for row, point in enumerate(points) if point.verdict == word]
             size = (10 if word in LOUD else 6) if len(points) <= 150 else (8 if word in LOUD else 4)
             mark = Scatter(
-                x="x", y="y", marker=look.marker, size=size, line_color=shade, line_width=1.5,
-                fill_color=shade if look.filled else "#ffffff",
+                x="x", y="y", marker=style.marker, size=size, line_color=shade, line_width=1.5,
+                fill_color=shade if style.filled else "#ffffff",
             )  # fmt: skip
             marks = plot.add_glyph(data, mark, view=CDSView(filter=IndexFilter(indices=rows)))
             words.setdefault(word or "not judged", []).append(marks)
@@ -188,12 +188,12 @@ class _Drawing:
         rows = [self._row(series, step) for step in steps]
         for word in dict.fromkeys(map(named, steps)):
             mine = [row for row, step in zip(rows, steps, strict=True) if named(step) == word]
-            look = next(look_of(step) for step in steps if named(step) == word)
+            style = next(style_of(step) for step in steps if named(step) == word)
             data = source(**{name: [row[name] for row in mine] for name in mine[0]})
             rise = Segment(x0="left", x1="right", y0="before", y1="after", line_color="colour", line_width=3, line_dash="solid")
             mark = Scatter(
-                x="x", y="y", marker=look.marker, size=15, line_color="#ffffff" if look.filled else "colour", line_width=1.5,
-                fill_color="colour" if look.filled else "#ffffff",
+                x="x", y="y", marker=style.marker, size=15, line_color="#ffffff" if style.filled else "colour", line_width=1.5,
+                fill_color="colour" if style.filled else "#ffffff",
             )  # fmt: skip
             drawn: list[Any] = [plot.add_glyph(data, rise), plot.add_glyph(data, mark)]
             if len(steps) <= NAMED:
@@ -231,7 +231,7 @@ class _Drawing:
         return {
             "left": left, "right": place - 0.5, "before": step.before * factor, "after": step.after * factor,
             "x": (left + place - 0.5) / 2 if drifts else place, "y": factor * (middle if drifts else step.after),
-            "top": factor * (middle if drifts else max(step.before, step.after)), "colour": look_of(step).colour,
+            "top": factor * (middle if drifts else max(step.before, step.after)), "colour": style_of(step).colour,
             "size": change(step.effect, None, None), "word": named(step), "change": change(step.effect, step.low, step.high),
             "reason": shorten(step.accepted or "", HOVER), "commit": f"{step.commit[:10]} {shorten(about.title, HOVER // 3)}",
             "author": shorten(about.author, HOVER // 3), "when": shorten(about.when, 40), "where": where(step),

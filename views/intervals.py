@@ -56,7 +56,7 @@ class Intervals(View[list[list[Series]]]):
         low, high = chart.bounds()
         executions = [value for series in chart.group for point in chart.points(series) for value in point.medians]
         dotted = 0 < len(executions) <= self.dots
-        notes = [*chart.notes(), *_told(chart)]
+        notes = [*chart.notes(), *_notes(chart)]
         if dotted:
             found = np.array(executions) * chart.scale.factor
             span = high - low
@@ -124,7 +124,7 @@ def _changes(plot: figure, chart: Chart, series: Series, shift: float, words: di
 
     found = [(before, point) for before, point in _neighbours(chart, series) if point.verdict in LOUD]
     for word in dict.fromkeys(point.verdict for _, point in found):
-        look = SEEN[word]
+        style = SEEN[word]
         pairs = [(before, point) for before, point in found if point.verdict == word]
         starts, ends = (places(chart, side, shift) for side in zip(*pairs, strict=True))
         data = source(
@@ -132,10 +132,10 @@ def _changes(plot: figure, chart: Chart, series: Series, shift: float, words: di
             size=["" if point.effect is None else percent(point.effect) for _, point in pairs],
             **texts([point for _, point in pairs], series.unit),
         )  # fmt: skip
-        line = plot.add_glyph(data, Segment(x0="x", x1="right", y0="y", y1="after", line_color=look.colour, line_width=4))
+        line = plot.add_glyph(data, Segment(x0="x", x1="right", y0="y", y1="after", line_color=style.colour, line_width=4))
         mark = Scatter(
-            x="right", y="after", marker=look.marker, size=13, line_color="#ffffff" if look.filled else look.colour,
-            fill_color=look.colour if look.filled else "#ffffff",
+            x="right", y="after", marker=style.marker, size=13, line_color="#ffffff" if style.filled else style.colour,
+            fill_color=style.colour if style.filled else "#ffffff",
         )  # fmt: skip
         marks = plot.add_glyph(data, mark)
         size = Text(
@@ -156,7 +156,7 @@ def _neighbours(chart: Chart, series: Series) -> Iterator[tuple[Point, Point]]:
             before = point
 
 
-def _told(chart: Chart) -> list[str]:
+def _notes(chart: Chart) -> list[str]:
     """How many changes there are between neighbours."""
     verdicts = [point.verdict for series in chart.group for _, point in _neighbours(chart, series)]
     words = [(word, verdicts.count(word)) for word in LOUD if word in verdicts]
@@ -169,7 +169,7 @@ def _lines(chart: Chart, width: int) -> Iterator[str]:
     from perfvcs.drawing.terminal import Axis, foot, rail
 
     yield heading(chart, width)
-    yield from (cut(line, width) for line in folded(chart.notes() + _told(chart), width))
+    yield from (cut(line, width) for line in folded(chart.notes() + _notes(chart), width))
     axis, factor = Axis(*chart.bounds(), chart.label), chart.scale.factor
     for series, name in zip(chart.group, environments(chart.group), strict=True):
         points = chart.points(series)

@@ -52,7 +52,7 @@ class Lag(View[list[DrawnSample]]):
     def telling(self, data: list[DrawnSample]) -> str:
         """Whether a measurement depends on the one before it, and by how much."""
         found = (self._found(sample)[2] for sample in data)
-        return "; ".join(said for one in found if one.n and abs(one.coefficients[0, 1]) > STRONG for said in _told(one))
+        return "; ".join(said for one in found if one.n and abs(one.coefficients[0, 1]) > STRONG for said in _notes(one))
 
     def render(self, data: list[DrawnSample]) -> UIElement:
         """Two figures per sample: the pairs, and the coefficients of all lags."""
@@ -63,7 +63,7 @@ class Lag(View[list[DrawnSample]]):
 
         order, execution, found = self._found(sample)
         pairs = _Pairs(sample, order, np.flatnonzero(execution[1:] == execution[:-1]))
-        drawn = pairs.draw(self.points, _told(found))
+        drawn = pairs.draw(self.points, _notes(found))
         return [drawn, _correlogram(found)] if found.n else [drawn]
 
     def _found(self, sample: DrawnSample) -> tuple[NDArray[np.int64], NDArray[np.int64], Autocorrelation]:
@@ -176,17 +176,17 @@ def _dependence(execution: NDArray[np.int64], values: NDArray[np.float64], lags:
     return Autocorrelation(mean[None], int(counts[known[:, 0]].sum()))
 
 
-def _told(found: Autocorrelation) -> list[str]:
+def _notes(autocorrelation: Autocorrelation) -> list[str]:
     """The first coefficients, and how far those of independent values are from 0."""
     import numpy as np
 
-    coefficients = found.coefficients[0, 1:]
-    if not found.n:
+    coefficients = autocorrelation.coefficients[0, 1:]
+    if not autocorrelation.n:
         return ["equal values in every execution: no autocorrelation"]
-    outside = np.abs(coefficients) > found.bound
+    outside = np.abs(coefficients) > autocorrelation.bound
     first = ", ".join(f"{value:+.2f}" for value in coefficients[:TOLD].tolist() if np.isfinite(value))
     what = "a measurement depends on those before it" if outside[0] else "no dependence on the measurement before"
-    return [what, f"autocorrelation {first}; independent: within ±{found.bound:.2f}"]
+    return [what, f"autocorrelation {first}; independent: within ±{autocorrelation.bound:.2f}"]
 
 
 def _range(low: float, high: float, unit: str, beyond: int) -> str:
@@ -195,18 +195,20 @@ def _range(low: float, high: float, unit: str, beyond: int) -> str:
     return f"{quantity(low, unit)} to {quantity(high, unit)}{wide}{far}"
 
 
-def _correlogram(found: Autocorrelation) -> figure:
+def _correlogram(autocorrelation: Autocorrelation) -> figure:
     """The coefficients of all lags, and the band of independent values."""
     import numpy as np
     from bokeh.models import AdaptiveTicker, Range1d
 
-    coefficients = found.coefficients[0, 1:]
+    coefficients = autocorrelation.coefficients[0, 1:]
     lags = np.arange(1.0, len(coefficients) + 1)
     known = np.isfinite(coefficients)
     plot = canvas("autocorrelation by lag, mean of the executions", "measurements apart", "coefficient", height=200, tools="save")
     plot.y_range = Range1d(start=min(-0.3, float(coefficients[known].min(initial=0.0)) - 0.05), end=1.0)
     plot.xaxis.ticker = AdaptiveTicker(min_interval=1, num_minor_ticks=0)
-    band = plot.quad(0.5, len(lags) + 0.5, found.bound, -found.bound, fill_color=MUTED, fill_alpha=0.2, line_color=None)
+    band = plot.quad(
+        0.5, len(lags) + 0.5, autocorrelation.bound, -autocorrelation.bound, fill_color=MUTED, fill_alpha=0.2, line_color=None
+    )
     plot.segment([0.5], [0.0], [len(lags) + 0.5], [0.0], line_color=INK)
     stems = plot.segment(lags[known], 0, lags[known], coefficients[known], line_color=BLUE, line_width=3)
     data = source(x=lags[known], y=coefficients[known], text=[f"{value:+.3f}" for value in coefficients[known].tolist()])

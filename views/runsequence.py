@@ -56,7 +56,7 @@ class Runsequence(View[list[DrawnSample]]):
 
     def telling(self, data: list[DrawnSample]) -> str:
         """What the order of the values says."""
-        return "; ".join(said for sample in data for said in order.told(sample, clusters(sample)))
+        return "; ".join(said for sample in data for said in order.remarks(sample, clusters(sample)))
 
     def render(self, data: list[DrawnSample]) -> UIElement:
         """One figure per sample."""

@@ -26,24 +26,24 @@ from perfvcs.collectors.counters.tree import ProcessTree
 
 HEAD = """
 import os, struct, sys, threading, time
-def told(work, clock=time.process_time_ns):
+def reports(work, clock=time.process_time_ns):
     while True:
         begin = clock()
         work()
         os.write(1, struct.pack("=q", clock() - begin))
 """
 PROGRAMS = {
-    "computes": "told(lambda: sum(range(50_000)))",
-    "faults in memory": "told(lambda: bytearray(b'x' * (4 << 20)))",
+    "computes": "reports(lambda: sum(range(50_000)))",
+    "faults in memory": "reports(lambda: bytearray(b'x' * (4 << 20)))",
     "switches to another process": """
 there, back = os.pipe(), os.pipe()
 if not os.fork():
     while True: os.write(back[1], os.read(there[0], 1))
-told(lambda: [(os.write(there[1], b"x"), os.read(back[0], 1)) for _ in range(200)])
+reports(lambda: [(os.write(there[1], b"x"), os.read(back[0], 1)) for _ in range(200)])
 """,
     "50 threads": """
 for _ in range(49): threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
-told(lambda: sum(range(50_000)))
+reports(lambda: sum(range(50_000)))
 """,
 }
 WAYS: dict[str, float | None] = {"as it is": None, "sampled every ms": 0.001, "with events": None}
@@ -88,7 +88,7 @@ class Program:
             self.events.close()
 
 
-def told(ratios: list[float]) -> str:
+def in_percent(ratios: list[float]) -> str:
     """Median and 95 % interval of ratios as percent, by order statistics."""
     ordered, count = sorted(ratios), len(ratios)
     low = max(0, math.floor(count / 2 - 0.98 * math.sqrt(count)) - 1)
@@ -110,7 +110,7 @@ def compare(rounds: int) -> None:
                 program.end()
         for way in list(WAYS)[1:]:
             ratios = [after / before for before, after in zip(found["as it is"], found[way], strict=True)]
-            print(f"{name:28} {way:20} {told(ratios)}", flush=True)
+            print(f"{name:28} {way:20} {in_percent(ratios)}", flush=True)
 
 
 def sample(processes: int, threads: int) -> tuple[float, float]:

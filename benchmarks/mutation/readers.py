@@ -141,7 +141,7 @@ def _interpreter(document: bytes, folder: Path) -> object:
 
 def _shim(document: bytes, folder: Path) -> object:
     from perfvcs.collectors.memory.census import heap
-    from perfvcs.collectors.memory.trail import HEADER, SITES, read
+    from perfvcs.collectors.memory.record import HEADER, SITES, read
 
     # the mutant is the header, the sites, the pool and the modules without the empty space between them
     head, modules = document.rsplit(b"|map|", 1) if b"|map|" in document else (document, b"")
@@ -257,10 +257,10 @@ def _elf(document: bytes, folder: Path) -> object:
     from perfvcs.collectors.complexity.native.elf import Elf
     from perfvcs.collectors.complexity.native.functions import BinaryFunctions
     from perfvcs.collectors.complexity.native.reading import reading
-    from perfvcs.collectors.memory.program import _looked
+    from perfvcs.collectors.memory.program import _linkage
 
     path = _put(folder, "program", document)
-    _looked.__wrapped__(str(path), len(document), 0)
+    _linkage.__wrapped__(str(path), len(document), 0)
     look_up(str(path), [0x1129, 0x1140])
     with reading(path):
         found = BinaryFunctions.read(Elf.read(path), hooked=False)

@@ -69,7 +69,7 @@ def shim() -> list[bytes]:
     """The file of the preloaded counter without its empty space: header, two sites, pool, modules."""
     import numpy as np
 
-    from perfvcs.collectors.memory.trail import BINS, HEAD, HEADER, MAGIC, SITE
+    from perfvcs.collectors.memory.record import BINS, HEAD, HEADER, MAGIC, SITE
 
     head = np.zeros(1, HEAD)
     for name, value in {

@@ -43,7 +43,7 @@ def _with_below(own: list[float], parents: list[int]) -> list[float]:
 
 
 def _append_functions(
-    found: Observations, run: Run, counted: Counted, own: list[float], whole: list[float], kept: list[bool]
+    observations: Observations, run: Run, counted: Counted, own: list[float], whole: list[float], kept: list[bool]
 ) -> None:
     """A row per function, which counts once what happened while it was active."""
     exclusive: dict[str, float] = {}
@@ -59,7 +59,7 @@ def _append_functions(
             chosen.add(name)
     for name in sorted(chosen, key=lambda name: (-inclusive[name], name)):
         row = {"exclusive": exclusive[name], "inclusive": inclusive[name], "calls": calls[name]}
-        found.add(name, row, size=run.size)
+        observations.add(name, row, size=run.size)
 
 
 def _has_above(counted: Counted, node: int) -> bool:

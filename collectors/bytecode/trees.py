@@ -109,7 +109,7 @@ def record(run: Run, meter: str) -> Counted:
     return found
 
 
-def _read(path: Path, found: Counted, cwd: str) -> None:
+def _read(path: Path, counted: Counted, cwd: str) -> None:
     content = read_at_most(path, LARGEST_FILE)
     if len(content) > LARGEST_FILE:
         raise CollectError(f"{path.name} has over {LARGEST_FILE >> 20} MiB: give the program less to do")
@@ -117,7 +117,7 @@ def _read(path: Path, found: Counted, cwd: str) -> None:
         process = msgspec.json.decode(content, type=ProcessCalls)
         names = [_frame(name, file, cwd) for name, file in process.frames]
         for tree in process.trees:
-            found.add(names, tree)
+            counted.add(names, tree)
     except (*UNDECODABLE, ValueError):
         raise CollectError(f"{path.name} is not what perfvcs wrote: the program must leave it alone") from None
 

@@ -92,7 +92,7 @@ class ProcessTree:
         return ("",)
 
     def _find(self) -> None:
-        """Look for new processes: only those are asked for their parents that were not there before."""
+        """MarkStyle for new processes: only those are asked for their parents that were not there before."""
         present = set(_numbers())
         self.strangers &= present
         unknown = sorted(present - self.strangers - self.members.keys() - {self.root.pid})

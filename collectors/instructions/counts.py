@@ -78,8 +78,8 @@ def joined(
     return pairs // own, pairs % own, sums(which, calls, len(pairs)), sums(which, inclusive, len(pairs))
 
 
-def sums(place: NDArray[np.int64], values: NDArray[np.float64], places: int) -> NDArray[np.float64]:
+def sums(index: NDArray[np.int64], values: NDArray[np.float64], places: int) -> NDArray[np.float64]:
     """The sum of the values at each of so many places."""
     import numpy as np
 
-    return np.bincount(place, values, places).astype(np.float64)
+    return np.bincount(index, values, places).astype(np.float64)

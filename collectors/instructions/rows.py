@@ -54,7 +54,7 @@ def _known(value: float) -> float | None:
     return None if isnan(value) else float(value)
 
 
-def _append_paths(found: Observations, run: Run, counts: Counts, table: FunctionCounts, least: float) -> None:
+def _append_paths(observations: Observations, run: Run, counts: Counts, table: FunctionCounts, least: float) -> None:
     """A row for each path, under its last function's name; paths that differ in their contexts only are one."""
     count = len(table.uid)
     uids, names = [*table.uid, *table.uid, OTHERS], [*table.frame, *map(inlined, table.frame), OTHERS]
@@ -65,12 +65,14 @@ def _append_paths(found: Observations, run: Run, counts: Counts, table: Function
         stack = tuple(of[context if context != REST else len(of) - 1] for context in path)
         amounts[stack] = amounts.get(stack, 0.0) + amount
     frames: dict[int, int] = {}
-    found.stacks = Stacks([], [])
+    observations.stacks = Stacks([], [])
     for stack, amount in sorted(amounts.items(), key=lambda one: (-one[1], one[0])):
         if round(amount):
-            found.add(uids[stack[-1]], {"self": float(round(amount))}, size=run.size, trace=len(found.stacks.stacks))
-            found.stacks.stacks.append([frames.setdefault(frame, len(frames)) for frame in stack])
-    found.stacks.frames.extend(names[frame] for frame in frames)
+            observations.add(
+                uids[stack[-1]], {"self": float(round(amount))}, size=run.size, trace=len(observations.stacks.stacks)
+            )
+            observations.stacks.stacks.append([frames.setdefault(frame, len(frames)) for frame in stack])
+    observations.stacks.frames.extend(names[frame] for frame in frames)
 
 
 def _chosen(table: FunctionCounts, patterns: Sequence[str]) -> set[int]:

@@ -24,7 +24,7 @@ from perfvcs.collectors.memory.heap import (
     shares,
     short,
 )
-from perfvcs.collectors.memory.trail import FOREIGN, FULL, KINDS, SLOW, AllocationRecord
+from perfvcs.collectors.memory.record import FOREIGN, FULL, KINDS, SLOW, AllocationRecord
 from perfvcs.launcher.execution import name_command
 
 if TYPE_CHECKING:
@@ -35,38 +35,38 @@ SHOWN = 20  # functions whose course over time is kept
 SHARE = 0.01  # of the peak that such a function has at some time
 
 
-def heap(trails: Sequence[AllocationRecord], run: Run, request: AllocationRequest, engine: str, remarks: list[str]) -> Heap:
+def heap(records: Sequence[AllocationRecord], run: Run, request: AllocationRequest, engine: str, remarks: list[str]) -> Heap:
     """What the processes allocated in all, and by site at most as many as requested."""
     import numpy as np
 
-    most = max(range(len(trails)), key=lambda number: int(trails[number].head["peak"]))
-    table = np.concatenate([_table(trail, is_largest=number == most) for number, trail in enumerate(trails)])
-    process = np.repeat(np.arange(len(trails)), [len(trail.sites) for trail in trails])
-    place = np.concatenate([np.arange(len(trail.sites)) for trail in trails])
+    most = max(range(len(records)), key=lambda number: int(records[number].head["peak"]))
+    table = np.concatenate([_table(record, is_largest=number == most) for number, record in enumerate(records)])
+    process = np.repeat(np.arange(len(records)), [len(record.sites) for record in records])
+    place = np.concatenate([np.arange(len(record.sites)) for record in records])
     kept = shares(table, request.sites)
-    stacks = _stacks([(trails[process[row]], int(place[row])) for row in kept], run.cwd)
+    stacks = _stacks([(records[process[row]], int(place[row])) for row in kept], run.cwd)
     totals = table.sum(axis=0)
-    head = {name: sum(int(trail.head[name]) for trail in trails) for name in ("bytes", "count", "mapped")}
+    head = {name: sum(int(record.head[name]) for record in records) for name in ("bytes", "count", "mapped")}
     own = {int(place[row]): stack for row, stack in zip(kept, stacks, strict=True) if process[row] == most}
     return Heap(
         engine=engine,
-        peak=float(trails[most].head["peak"]),
+        peak=float(records[most].head["peak"]),
         bytes=float(head["bytes"]),
         count=float(head["count"]),
         leaked=float(totals[COLUMNS.index("leaked")]),
         mapped=float(head["mapped"]),
         sites=_merged([AllocationSite(stack, *row) for stack, row in zip(stacks, table[kept].tolist(), strict=True)], totals),
-        course=_course(trails[most], own),
-        warnings=[*remarks, *_remarks(run, trails)],
+        course=_course(records[most], own),
+        warnings=[*remarks, *_remarks(run, records)],
     )
 
 
-def _table(trail: AllocationRecord, *, is_largest: bool) -> NDArray[np.float64]:
+def _table(record: AllocationRecord, *, is_largest: bool) -> NDArray[np.float64]:
     """The columns of one process' sites, of shape (sites, COLUMNS)."""
     import numpy as np
 
-    peaks = trail.peaks if is_largest else np.zeros(len(trail.sites))
-    return np.stack((trail.sites["bytes"], trail.sites["count"], peaks, trail.leaked), axis=1).astype(np.float64)
+    peaks = record.peaks if is_largest else np.zeros(len(record.sites))
+    return np.stack((record.sites["bytes"], record.sites["count"], peaks, record.leaked), axis=1).astype(np.float64)
 
 
 def _merged(kept: Sequence[AllocationSite], totals: NDArray[np.float64]) -> list[AllocationSite]:
@@ -79,11 +79,11 @@ def _stacks(sites: Sequence[tuple[AllocationRecord, int]], folder: Path) -> list
     """The stacks of some sites with names; each file is asked once. Calls for which there was no room have none."""
     wanted: dict[str, set[int]] = defaultdict(set)
     found: list[list[tuple[str, int]]] = []
-    for trail, number in sites:
-        scan = int(trail.sites[number]["scan"])
+    for record, number in sites:
+        scan = int(record.sites[number]["scan"])
         places = []
-        for address in trail.addresses(number):
-            module = trail.module(scan, address - 1)
+        for address in record.addresses(number):
+            module = record.module(scan, address - 1)
             places.append((module.path, address - 1 - module.bias) if module else ("", address))
         found.append(places)
         for path, address in places:
@@ -93,7 +93,7 @@ def _stacks(sites: Sequence[tuple[AllocationRecord, int]], folder: Path) -> list
         for path, addresses in wanted.items()
         for address, lines in (resolve(path, addresses) if path else {one: [] for one in addresses}).items()
     }
-    entries = [((KINDS[kind], "", ""),) if (kind := int(trail.sites[number]["kind"])) else () for trail, number in sites]
+    entries = [((KINDS[kind], "", ""),) if (kind := int(record.sites[number]["kind"])) else () for record, number in sites]
     return [(*entry, *(frame for one in places for frame in names[one])) for entry, places in zip(entries, found, strict=True)]
 
 
@@ -104,23 +104,23 @@ def _frames(path: str, address: int, lines: Sequence[tuple[str, str, int]], fold
     return tuple((function, f"{short(file, folder)}:{line}" if file and line else "", path) for function, file, line in lines)
 
 
-def _course(trail: AllocationRecord, stacks: dict[int, Stack]) -> list[Moment]:
+def _course(record: AllocationRecord, stacks: dict[int, Stack]) -> list[Moment]:
     """Bytes alive at the end of each part of the process' life, of the functions with most; those of all others are ``(other)``."""
     import numpy as np
 
-    width, count = int(trail.head["width"]), int(trail.head["count"])
-    bins = min(-(-count // width), trail.sites["change"].shape[1]) if width else 0
-    alive = np.cumsum(trail.sites["change"][:, :bins], axis=1)
+    width, count = int(record.head["width"]), int(record.head["count"])
+    bins = min(-(-count // width), record.sites["change"].shape[1]) if width else 0
+    alive = np.cumsum(record.sites["change"][:, :bins], axis=1)
     functions = {number: owner(stack) for number, stack in stacks.items()}
     by_name: dict[str, NDArray[np.int64]] = defaultdict(lambda: np.zeros(bins, np.int64))
     for number, row in enumerate(alive):
         by_name[functions.get(number, OTHER)] += row
     most = {name: int(row.max(initial=0)) for name, row in by_name.items() if name != OTHER}
-    least = SHARE * int(trail.head["peak"])
+    least = SHARE * int(record.head["peak"])
     shown = sorted((name for name in most if most[name] >= least), key=lambda name: (-most[name], name))[:SHOWN]
     rest = np.sum([row for name, row in by_name.items() if name not in shown] or [np.zeros(bins, np.int64)], axis=0)
     rows = [(name, by_name[name]) for name in shown] + ([(OTHER, rest)] if rest.any() else [])
-    began = trail.head["began"] / 1e9
+    began = record.head["began"] / 1e9
     return [
         Moment(name, number + 1, float(live), float(began[number]))
         for name, row in rows
@@ -128,10 +128,10 @@ def _course(trail: AllocationRecord, stacks: dict[int, Stack]) -> list[Moment]:
     ]
 
 
-def _remarks(run: Run, trails: Sequence[AllocationRecord]) -> list[str]:
+def _remarks(run: Run, records: Sequence[AllocationRecord]) -> list[str]:
     flags, command, found = 0, name_command(run.argv), []
-    for trail in trails:
-        flags |= trail.flags
+    for record in records:
+        flags |= record.flags
     if flags & FOREIGN:
         found.append(f"memory: {command} has its own malloc, which comes first: memory allocated with it is not seen")
     if flags & SLOW:
@@ -140,8 +140,8 @@ def _remarks(run: Run, trails: Sequence[AllocationRecord]) -> list[str]:
         found.append(
             f"memory: some call stacks did not fit and are counted as {OTHER}: lower depth, or free space for temporary files"
         )
-    mapped = max(int(trail.head["mapped"]) for trail in trails)
-    if mapped > max(int(trail.head["peak"]) for trail in trails):
+    mapped = max(int(record.head["mapped"]) for record in records)
+    if mapped > max(int(record.head["peak"]) for record in records):
         found.append(
             f"memory: {command} took {mapped:,} bytes directly from the system (mmap), more than through malloc: what its own allocator "
             "does with them is not seen"

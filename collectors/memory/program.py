@@ -27,7 +27,7 @@ def check(program: str) -> list[str]:
             f"{name} runs with another user's rights (setuid), which forbids loading libraries: measure a copy of it",
             lasting=True,
         )
-    linked, own = _looked(program, about.st_size, about.st_mtime_ns)
+    linked, own = _linkage(program, about.st_size, about.st_mtime_ns)
     if not linked:
         raise CollectError(
             f"{name} is linked statically, so that nothing can be loaded into it: link it without -static", lasting=True
@@ -36,7 +36,7 @@ def check(program: str) -> list[str]:
 
 
 @cache
-def _looked(path: str, size: int, _changed: int) -> tuple[bool, bool]:
+def _linkage(path: str, size: int, _changed: int) -> tuple[bool, bool]:
     """Whether a file can load libraries, and whether it defines malloc; scripts and unreadable files are assumed to be fine."""
     from elftools.common.exceptions import ELFError
     from elftools.construct import ConstructError

@@ -14,10 +14,10 @@ MOMENTS = 32
 DEEPEST = 256
 
 
-def main(place: str, sites: int, depth: int, paths: list[str]) -> None:
+def main(packages: str, sites: int, depth: int, paths: list[str]) -> None:
     """Print one line of JSON per file, with ``error`` if it cannot be read."""
-    if place:
-        sys.path.append(place)
+    if packages:
+        sys.path.append(packages)
     for path in paths:
         try:
             found = tell(path, sites, depth)

@@ -10,7 +10,7 @@ from perfvcs.collectors.memory import inside
 from perfvcs.collectors.memory.census import heap
 from perfvcs.collectors.memory.heap import AllocationRequest, Heap
 from perfvcs.collectors.memory.program import check
-from perfvcs.collectors.memory.trail import FOREIGN, read
+from perfvcs.collectors.memory.record import FOREIGN, read
 from perfvcs.launcher.execution import name_command
 from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 
@@ -28,21 +28,21 @@ def record(run: Run, request: AllocationRequest) -> Heap:
     preload = ":".join(filter(None, (str(library), run.env.get("LD_PRELOAD"))))
     executed(run, env={**run.env, "LD_PRELOAD": preload, VARIABLE: str(folder), f"{VARIABLE}_DEPTH": str(request.depth)})
     try:
-        trails = read(folder)
+        records = read(folder)
     except CollectError as error:
         raise CollectError(f"{name_command(run.argv)}: {error}") from None
-    if not trails:
+    if not records:
         raise CollectError(
             f"{name_command(run.argv)} does not load what LD_PRELOAD names, or may not write files of 64 MB (ulimit -f): start the program "
             "itself, without sudo or setuid, and keep its environment"
         )
-    foreign = remarks or any(trail.flags & FOREIGN or int(trail.head["mapped"]) for trail in trails)
-    if foreign and not any(int(trail.head["count"]) for trail in trails):
+    foreign = remarks or any(record.flags & FOREIGN or int(record.head["mapped"]) for record in records)
+    if foreign and not any(int(record.head["count"]) for record in records):
         raise CollectError(
             f"{name_command(run.argv)} allocates through its own allocator and never through the C library's malloc: build it without "
             "that, or use maxrss of the collector time"
         )
-    return heap(trails, run, request, ENGINE, remarks)
+    return heap(records, run, request, ENGINE, remarks)
 
 
 def preloaded() -> Path:

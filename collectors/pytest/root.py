@@ -35,10 +35,10 @@ def _places(argv: Sequence[str], root: Path) -> Iterator[Path]:
             yield from (place for place in (path, *path.parents) if place.is_relative_to(root) and place.is_dir())
 
 
-def _settings(place: Path) -> bool:
-    if any((place / name).is_file() for name in FILES):
+def _settings(folder: Path) -> bool:
+    if any((folder / name).is_file() for name in FILES):
         return True
-    return any(table in _start(place / name) for name, table in TABLES.items())
+    return any(table in _start(folder / name) for name, table in TABLES.items())
 
 
 def _start(path: Path) -> str:

@@ -87,9 +87,9 @@ def measure(run: Run, settings: Settings) -> Observations:
     return _observations(run, settings, known, notes, once, changed)
 
 
-def _changed(known: Known, found: Mapping[str, str]) -> set[str]:
+def _changed(known: Known, outcomes: Mapping[str, str]) -> set[str]:
     """Tests that ended in another way than they did when they were first run."""
-    return {name for name, outcome in found.items() if known.outcomes.get(name, outcome) != outcome}
+    return {name for name, outcome in outcomes.items() if known.outcomes.get(name, outcome) != outcome}
 
 
 def _study(run: Run, settings: Settings) -> Known:

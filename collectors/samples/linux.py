@@ -145,10 +145,10 @@ def _frame(line: str) -> tuple[str, str] | None:
     return (symbol, image[:-1]) if space and image.endswith(")") and ADDRESS.fullmatch(address) else None
 
 
-def _alone(found: Folded) -> int:
+def _alone(folded: Folded) -> int:
     """Samples without a known caller."""
     return sum(
-        count for stack, count in found.stacks.items() if stack[0] == TRUNCATED and len(stack) - (stack[-1] == KERNEL) == 2
+        count for stack, count in folded.stacks.items() if stack[0] == TRUNCATED and len(stack) - (stack[-1] == KERNEL) == 2
     )
 
 

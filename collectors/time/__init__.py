@@ -155,22 +155,22 @@ def _values(execution: Execution) -> dict[str, float | None]:
     return {name: renamed[name] if name in renamed else getattr(execution, name) for name in METRICS}
 
 
-def _append(found: Observations, run: Run, execution: Execution, samples: ReportedSamples, mark: int) -> None:
+def _append(observations: Observations, run: Run, execution: Execution, samples: ReportedSamples, mark: int) -> None:
     """The row of the whole process and those of its samples, with None where a row has no value for a metric."""
-    before, added = len(found.uid), len(samples.uid)
+    before, added = len(observations.uid), len(samples.uid)
     own = _values(execution)
     for name, metric in samples.metrics.items():
-        if found.metrics.setdefault(name, metric) != metric:
+        if observations.metrics.setdefault(name, metric) != metric:
             from perfvcs.launcher.execution import name_command
 
             raise CollectError(
                 f"{name_command(run.argv)}: {name} has another unit or direction than in the attempt before: fix one"
             )
-        found.values.setdefault(name, [None] * before)
-    for name, column in found.values.items():
+        observations.values.setdefault(name, [None] * before)
+    for name, column in observations.values.items():
         column.append(own.get(name))
         column.extend(samples.values.get(name) or [None] * added)
-    found.uid += [run.uid, *samples.uid]
-    found.size += [run.size, *samples.size]
-    found.iteration += [0, *samples.iteration]
-    found.mark += [mark] * (1 + added)
+    observations.uid += [run.uid, *samples.uid]
+    observations.size += [run.size, *samples.size]
+    observations.iteration += [0, *samples.iteration]
+    observations.mark += [mark] * (1 + added)

@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from building import AUTHOR, BuildError, git, repository, told  # noqa: E402
+from building import AUTHOR, BuildError, git, reported, repository  # noqa: E402
 
 PACKAGE = "sqlparse"
 OVERLAY = ("bench/sql.py", "perf.toml")
@@ -125,7 +125,7 @@ def main() -> int:
         first, last = RELEASES[0].version, RELEASES[-1].version
         return f"{chosen.folder}: {len(RELEASES)} releases of {PACKAGE}, {first} to {last}, HEAD {head[:12]}"
 
-    return told(made)
+    return reported(made)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from building import git, repository, told  # noqa: E402
+from building import git, reported, repository  # noqa: E402
 
 SOURCES = {
     "cpp": ("Makefile", "perf.toml", "skiplist.cpp", "skiplist.hpp", "work.cpp"),
@@ -61,7 +61,7 @@ def main() -> int:
         head = build(chosen.language, chosen.folder)
         return f"{chosen.folder}: {len(MESSAGES)} versions of a skip list, v1 to v{len(MESSAGES)}, HEAD {head[:12]}"
 
-    return told(made)
+    return reported(made)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from building import BuildError, git, repository, told  # noqa: E402
+from building import BuildError, git, reported, repository  # noqa: E402
 
 SOURCES = ("database.py", "load.py", "perf.toml", "web.py")
 SAME = 5
@@ -83,7 +83,7 @@ def main() -> int:
         head = build(chosen.folder)
         return f"{chosen.folder}: a shop, good ({head[:12]}), same-1 to same-{SAME}, and {', '.join(FAULTS)}"
 
-    return told(made)
+    return reported(made)
 
 
 if __name__ == "__main__":

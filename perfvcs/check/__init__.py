@@ -99,12 +99,12 @@ def _several(side: Measured | Profile | Sequence[Measured | Profile]) -> Sequenc
     return [side] if isinstance(side, Measured | Profile) else side
 
 
-def _measured(one: Measured | Profile, given: dict[int, Profile]) -> Measured:
+def _measured(side: Measured | Profile, given: dict[int, Profile]) -> Measured:
     """Header and summaries; a profile is kept, so that its rows need not be read again."""
-    if isinstance(one, Measured):
-        return one
-    measured = Measured.of(one)
-    given[id(measured)] = one
+    if isinstance(side, Measured):
+        return side
+    measured = Measured.of(side)
+    given[id(measured)] = side
     return measured
 
 

@@ -216,8 +216,10 @@ def _chain(valid: Sequence[Acceptance], way: Way, worse: int) -> _Chain:
     def size(chain: _Chain) -> tuple[float, float]:
         return worse * chain.ratio, worse * chain.shift
 
-    def extended(chain: _Chain, one: Acceptance) -> _Chain:
-        return _Chain(chain.ratio * (1 + (one.effect or 0)), chain.shift + (one.shift or 0), (*chain.steps, one))
+    def extended(chain: _Chain, acceptance: Acceptance) -> _Chain:
+        return _Chain(
+            chain.ratio * (1 + (acceptance.effect or 0)), chain.shift + (acceptance.shift or 0), (*chain.steps, acceptance)
+        )
 
     start = _Chain(1.0, 0.0, ())
     largest: dict[tuple[str, str], Acceptance] = {}  # of one step, accepted several times

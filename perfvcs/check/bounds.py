@@ -51,9 +51,9 @@ def stated(word: Word, reason: str, bound: float | None) -> str:
     return f"{reason}; {within(bound)}"
 
 
-def key(one: Case | Change) -> Key:
+def key(compared: Case | Change) -> Key:
     """What the changes of a case have in common with it."""
-    return one.series, one.environment, one.uid, one.metric
+    return compared.series, compared.environment, compared.uid, compared.metric
 
 
 def settle(changes: Iterable[Change], asked: float | None, by_rule: Mapping[Key, float]) -> list[Change]:

@@ -97,9 +97,9 @@ def _jobs(report: Report, moved: Mapping[Unit, BriefLine]) -> tuple[list[BriefLi
     return [line for _, line in sorted(found, key=lambda pair: pair[0])], told
 
 
-def _weight(one: Overall) -> tuple[bool, float]:
-    seconds = (one.baseline or 0.0) if one.unit == "s" else 0.0
-    return one.word not in MOVED, -abs(one.effect or 0.0) * (seconds or 1.0)
+def _weight(overall: Overall) -> tuple[bool, float]:
+    seconds = (overall.baseline or 0.0) if overall.unit == "s" else 0.0
+    return overall.word not in MOVED, -abs(overall.effect or 0.0) * (seconds or 1.0)
 
 
 def unit_counts(report: Report) -> dict[tuple[str, str, str], Counter[str]]:

@@ -218,10 +218,10 @@ def _blocks(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tupl
     return tuple(sides[0]), tuple(sides[1])
 
 
-def _numbered(profile: int, one: Summary, *, single: bool) -> dict[Place | int, CaseExecution]:
+def _numbered(profile: int, summary: Summary, *, single: bool) -> dict[Place | int, CaseExecution]:
     """What is finite by build and execution; by execution alone where each side has a ``single`` build, whatever its number."""
-    keys: Sequence[Place | int] = one.executions if single else one.places
-    rows = zip(keys, one.places, one.medians, strict=True)
+    keys: Sequence[Place | int] = summary.executions if single else summary.places
+    rows = zip(keys, summary.places, summary.medians, strict=True)
     return {key: CaseExecution(profile, place, value) for key, place, value in rows if isfinite(value)}
 
 

@@ -90,8 +90,8 @@ def _measurement(header: Header) -> tuple[str, str | None, str, int, str]:
     return header.commit, header.dirty, header.collected.session, header.design.version, header.collected.started
 
 
-def _version(one: Measured) -> int:
-    return one.header.design.version
+def _version(measured: Measured) -> int:
+    return measured.header.design.version
 
 
 def _newest(side: Iterable[Measured]) -> Measured:

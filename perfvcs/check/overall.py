@@ -83,9 +83,9 @@ def _values(pair: Pair, side: int) -> dict[Moment, float]:
     return {_moment(pair, side, one): one.value for session in sessions for one in session}
 
 
-def _moment(pair: Pair, side: int, one: CaseExecution) -> Moment:
-    header = pair.case.chosen.sides[side][one.profile].header
-    return header.collected.session or header.collected.started, header.design.version, one.place
+def _moment(pair: Pair, side: int, execution: CaseExecution) -> Moment:
+    header = pair.case.chosen.sides[side][execution.profile].header
+    return header.collected.session or header.collected.started, header.design.version, execution.place
 
 
 def _joined(pairs: Sequence[Pair]) -> Pair:
@@ -107,10 +107,10 @@ def _joined(pairs: Sequence[Pair]) -> Pair:
             (first.after, iter(total.target.tolist())),
         )
     )
-    return replace(first, size=None, before=before, after=after, past=_past(pairs, total.shares.tolist()))
+    return replace(first, size=None, before=before, after=after, past=_together(pairs, total.shares.tolist()))
 
 
-def _past(pairs: Sequence[Pair], shares: Sequence[float]) -> EarlierSessions:
+def _together(pairs: Sequence[Pair], shares: Sequence[float]) -> EarlierSessions:
     """The history of the units together; none where they were not measured in the same sessions."""
     commits = pairs[0].past.commits
     audits = len(pairs[0].past.audits)

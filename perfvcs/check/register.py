@@ -114,17 +114,17 @@ def remove(path: Path, ids: Sequence[str]) -> list[Acceptance]:
     return taken
 
 
-def table(one: Acceptance) -> str:
+def table(acceptance: Acceptance) -> str:
     """One acceptance as TOML, its id before every key: no line is like one of another entry, so that any merge by lines keeps both."""
-    return "".join(f"{_key(one.id)}.{line}\n" for line in _lines(one))
+    return "".join(f"{_key(acceptance.id)}.{line}\n" for line in _lines(acceptance))
 
 
-def _headed(one: Acceptance) -> str:
-    return "".join([f"[{_key(one.id)}]\n", *(f"{line}\n" for line in _lines(one))])
+def _headed(acceptance: Acceptance) -> str:
+    return "".join([f"[{_key(acceptance.id)}]\n", *(f"{line}\n" for line in _lines(acceptance))])
 
 
-def _lines(one: Acceptance) -> list[str]:
-    fields = [(field, getattr(one, field.name)) for field in msgspec.structs.fields(one) if field.name != "id"]
+def _lines(acceptance: Acceptance) -> list[str]:
+    fields = [(field, getattr(acceptance, field.name)) for field in msgspec.structs.fields(acceptance) if field.name != "id"]
     return [f"{field.name} = {_value(value)}" for field, value in fields if field.required or value != field.default]
 
 
@@ -198,18 +198,18 @@ def _acceptance(key: str, value: Any, name: str) -> Acceptance:
     return found
 
 
-def _problem(one: Acceptance) -> str:
+def _problem(acceptance: Acceptance) -> str:
     """What the types cannot say; empty where all is well."""
     for name in ("baseline", "target"):
-        if not _COMMIT.fullmatch(getattr(one, name)):
-            return f"{name}: {getattr(one, name)[:80]!r} is not a full commit id"
+        if not _COMMIT.fullmatch(getattr(acceptance, name)):
+            return f"{name}: {getattr(acceptance, name)[:80]!r} is not a full commit id"
     for name in ("effect", "shift", "size"):
-        value = getattr(one, name)
+        value = getattr(acceptance, name)
         if value is not None and not math.isfinite(value):
             return f"{name}: {value} is not a finite number"
-    if one.effect is not None and one.effect <= -1:
-        return f"effect: {one.effect:g} is not above -1; write 0.1 for +10 %"
-    return "" if one.reason.strip() else "reason: say why it is accepted"
+    if acceptance.effect is not None and acceptance.effect <= -1:
+        return f"effect: {acceptance.effect:g} is not above -1; write 0.1 for +10 %"
+    return "" if acceptance.reason.strip() else "reason: say why it is accepted"
 
 
 def _explain(message: str) -> str:

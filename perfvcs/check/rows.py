@@ -52,20 +52,20 @@ class ProfileRows:
             profiles = self._read([one.header for one in missing.values()])
             self._given |= zip(missing, profiles, strict=True)
 
-    def table(self, one: Measured, uid: str) -> UnitTable:
+    def table(self, measured: Measured, uid: str) -> UnitTable:
         """The rows of a unit; none where the profile has no such unit."""
-        return self._open(one).unit(uid)
+        return self._open(measured).unit(uid)
 
-    def units(self, one: Measured) -> list[str]:
+    def units(self, measured: Measured) -> list[str]:
         """The units of a profile, in its order."""
-        return self._open(one).units
+        return self._open(measured).units
 
-    def _open(self, one: Measured) -> _Opened:
-        if id(one) not in self._opened:
-            self.prepare([one])
-            profile = self._given.get(id(one))
-            self._opened[id(one)] = _Opened(profile) if profile else _Opened.summarised(one)
-        return self._opened[id(one)]
+    def _open(self, measured: Measured) -> _Opened:
+        if id(measured) not in self._opened:
+            self.prepare([measured])
+            profile = self._given.get(id(measured))
+            self._opened[id(measured)] = _Opened(profile) if profile else _Opened.summarised(measured)
+        return self._opened[id(measured)]
 
 
 class _Opened:
@@ -85,16 +85,16 @@ class _Opened:
         self._metrics = {name: rows.array(name) for name in rows.metrics}
 
     @classmethod
-    def summarised(cls, one: Measured) -> _Opened:
+    def summarised(cls, measured: Measured) -> _Opened:
         """The summaries in place of rows: a row per execution and metric."""
         from perfvcs.profile import Resources
 
-        rows = Resources(names=list(dict.fromkeys(found.uid for found in one.summaries)), size=[], binary=[])
-        rows.metrics = {name: [] for name in one.header.metrics}
+        rows = Resources(names=list(dict.fromkeys(found.uid for found in measured.summaries)), size=[], binary=[])
+        rows.metrics = {name: [] for name in measured.header.metrics}
         numbers = {name: number for number, name in enumerate(rows.names)}
         assert rows.size is not None
         assert rows.binary is not None
-        for found in one.summaries:
+        for found in measured.summaries:
             for (binary, execution), value in zip(found.places, found.medians, strict=True):
                 rows.uid.append(numbers[found.uid])
                 rows.execution.append(execution)
@@ -102,7 +102,7 @@ class _Opened:
                 rows.size.append(found.size)
                 for name, column in rows.metrics.items():
                     column.append(value if name == found.metric else None)
-        header = one.header
+        header = measured.header
         return cls(
             Profile(commit=header.commit, job=header.job, collected=header.collected, metrics=header.metrics, resources=rows)
         )

@@ -151,6 +151,6 @@ def _number(job: Surroundings, forge: ForgeService) -> int | None:
     return None
 
 
-def _by_program(one: dict[str, Any]) -> bool:
-    user = one.get("user")
+def _by_program(comment: dict[str, Any]) -> bool:
+    user = comment.get("user")
     return isinstance(user, dict) and user.get("type") == "Bot"

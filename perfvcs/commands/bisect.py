@@ -99,10 +99,10 @@ def command(
     click.get_current_context().exit(found.status)
 
 
-def _blame(repository: Repository, found: Bisection, *, wait: bool, silent: bool) -> None:
+def _blame(repository: Repository, bisection: Bisection, *, wait: bool, silent: bool) -> None:
     """Name the function in the only commit that is named; the result is kept, and printed unless ``silent``."""
-    named = found.outcome.decision.named if found.outcome else ()
-    if len(named) != 1 or found.target is None:
+    named = bisection.outcome.decision.named if bisection.outcome else ()
+    if len(named) != 1 or bisection.target is None:
         return
     from perfvcs.jobs.config import load
     from perfvcs.locate.blame import BlameRequest, blame
@@ -112,9 +112,9 @@ def _blame(repository: Repository, found: Bisection, *, wait: bool, silent: bool
     from perfvcs.reports.blame import lines
     from perfvcs.rules import FILE
 
-    a, b, benchmark = asked(repository, [found.span.commits[named[0]]])
-    exact: Choice = "bytecodes" if found.target.metric == "bytecodes" else "auto"
-    request = BlameRequest(a, b, benchmark or found.target.job, exact, wait=wait)
+    a, b, benchmark = asked(repository, [bisection.span.commits[named[0]]])
+    exact: Choice = "bytecodes" if bisection.target.metric == "bytecodes" else "auto"
+    request = BlameRequest(a, b, benchmark or bisection.target.job, exact, wait=wait)
     with shown(quiet=silent, doing="blaming") as progress:
         said = blame(repository, load(repository.project.root / FILE), request, progress)
     store(repository, said)
@@ -122,7 +122,7 @@ def _blame(repository: Repository, found: Bisection, *, wait: bool, silent: bool
         echo("\n".join(lines(said)))
 
 
-def _write(repository: Repository, found: Bisection, output: str | None) -> None:
+def _write(repository: Repository, bisection: Bisection, output: str | None) -> None:
     """Write the page where one is asked for."""
     if output is None:
         return
@@ -133,6 +133,6 @@ def _write(repository: Repository, found: Bisection, output: str | None) -> None
     from perfvcs.reports.bisectpage import page
 
     try:
-        wholefile.write(Path(output), page(repository, found).encode("utf-8", "replace"))
+        wholefile.write(Path(output), page(repository, bisection).encode("utf-8", "replace"))
     except OSError as error:
         raise UsageError(f"{output} cannot be written: {error.strerror}: name another file with -o") from None

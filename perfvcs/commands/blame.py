@@ -69,7 +69,7 @@ def command(
     echo(json(found) if as_json else sarif(found) if as_sarif else "\n".join(lines(found, verbose=verbose)))
 
 
-def _write(found: Blame, output: str) -> None:
+def _write(blame: Blame, output: str) -> None:
     """Write the page."""
     from pathlib import Path
 
@@ -78,6 +78,6 @@ def _write(found: Blame, output: str) -> None:
     from perfvcs.reports.blamepage import page
 
     try:
-        wholefile.write(Path(output), page(found).encode("utf-8", "replace"))
+        wholefile.write(Path(output), page(blame).encode("utf-8", "replace"))
     except OSError as error:
         raise UsageError(f"{output} cannot be written: {error.strerror}: name another file with -o") from None

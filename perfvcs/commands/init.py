@@ -105,9 +105,9 @@ def _configure(repository: Repository, *, attempt: bool) -> None:
     echo(f"next: look at {FILE}{', correct what it runs' if attempt else ''}, commit it, and measure with `perf collect`")
 
 
-def _tried(repository: Repository, found: list[Proposal]) -> Trial | None:
+def _tried(repository: Repository, proposals: list[Proposal]) -> Trial | None:
     from perfvcs.measure.progress import shown
     from perfvcs.measure.trial import first_that_runs
 
     with shown(doing="trying what to measure") as progress:
-        return first_that_runs(repository, found, progress)
+        return first_that_runs(repository, proposals, progress)

@@ -34,7 +34,7 @@ HOVER = 300  # characters of a name in a tooltip; the page's table has all of it
 
 
 @dataclass(frozen=True)
-class Look:
+class MarkStyle:
     """How a verdict is drawn: never by colour alone."""
 
     colour: str
@@ -43,24 +43,24 @@ class Look:
     filled: bool = True
 
 
-LOOKS: Mapping[Word, Look] = {
-    "degradation": Look(VERMILLION, "triangle", "▲"),
-    "improvement": Look(GREEN, "inverted_triangle", "▼"),
-    "suspected": Look(ORANGE, "diamond", "◆"),
-    "inconclusive": Look(MUTED, "circle", "○", filled=False),
-    "same": Look(BLUE, "circle", "●"),
-    "not comparable": Look(PURPLE, "x", "✕"),
-    "new": Look(SKY, "cross", "+"),
-    "missing": Look(MUTED, "dash", "–"),
+STYLES: Mapping[Word, MarkStyle] = {
+    "degradation": MarkStyle(VERMILLION, "triangle", "▲"),
+    "improvement": MarkStyle(GREEN, "inverted_triangle", "▼"),
+    "suspected": MarkStyle(ORANGE, "diamond", "◆"),
+    "inconclusive": MarkStyle(MUTED, "circle", "○", filled=False),
+    "same": MarkStyle(BLUE, "circle", "●"),
+    "not comparable": MarkStyle(PURPLE, "x", "✕"),
+    "new": MarkStyle(SKY, "cross", "+"),
+    "missing": MarkStyle(MUTED, "dash", "–"),
 }
 
-ACCEPTED = Look(MUTED, "square_pin", "✓", filled=False)
-SEEN: Mapping[str, Look] = {str(word): look for word, look in LOOKS.items()} | {"accepted": ACCEPTED}
+ACCEPTED = MarkStyle(MUTED, "square_pin", "✓", filled=False)
+SEEN: Mapping[str, MarkStyle] = {str(word): style for word, style in STYLES.items()} | {"accepted": ACCEPTED}
 
 
-def seen(change: Change) -> tuple[str, Look]:
+def seen(change: Change) -> tuple[str, MarkStyle]:
     """The word and the look of a change; an accepted one has its own."""
-    return ("accepted", ACCEPTED) if change.accepted is not None else (change.word, LOOKS[change.word])
+    return ("accepted", ACCEPTED) if change.accepted is not None else (change.word, STYLES[change.word])
 
 
 def canvas(

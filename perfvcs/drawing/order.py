@@ -26,7 +26,7 @@ SURE = 4.0  # standard errors by which ranks follow the order
 MOST_FIRST = 0.9  # of a cluster's values, and of the executions, that are first measurements
 
 
-def told(sample: DrawnSample, groups: ClusterCentres | None = None) -> list[str]:
+def remarks(sample: DrawnSample, groups: ClusterCentres | None = None) -> list[str]:
     """What stands out, the first thing first; empty where the order is as good as any other."""
     import numpy as np
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 PATIENCE = 20.0  # seconds in which a remote must say whether it has profiles
 
 
-class Standing(msgspec.Struct, frozen=True):
+class RemoteDifference(msgspec.Struct, frozen=True):
     """How many profiles and removals a remote did not have, and how many profiles were not here, when it was seen last."""
 
     remote: str
@@ -103,7 +103,7 @@ def unpushed(repository: Repository) -> dict[str, str]:
     return found.here
 
 
-def standing(repository: Repository) -> Standing | None:
+def remote_difference(repository: Repository) -> RemoteDifference | None:
     """How the usual remote differed from this store when last seen; None if it was never seen. Does not contact it."""
     if not Mirror.exists(repository.home):
         return None
@@ -113,5 +113,5 @@ def standing(repository: Repository) -> Standing | None:
             unpushed = sum(found.removals.get(path, (None, None))[0] is None for path in found.here)
             unpulled = sum(found.removals.get(path, (None, None))[1] is None for path in found.there)
             removals = sum(their is None for their, our in found.removals.values() if our)
-            return Standing(remote.name, unpushed, removals, unpulled)
+            return RemoteDifference(remote.name, unpushed, removals, unpulled)
     return None

@@ -72,12 +72,12 @@ def text_of(document: bytes) -> str:
     return text
 
 
-def shaped(value: Any, kind: type[Kind], place: str) -> Kind:
+def shaped(value: Any, kind: type[Kind], location: str) -> Kind:
     """A part of a document as a structure; raises Malformed with the place."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise Malformed(str(error).replace("`$", f"`{place[:MAX_NAME]}")) from None
+        raise Malformed(str(error).replace("`$", f"`{location[:MAX_NAME]}")) from None
 
 
 def profile_of(

@@ -112,9 +112,9 @@ def _result(name: str, value: Any, columns: list[str] | None) -> _Result:
     return shaped({key: entry for key, entry in value.items() if entry is not None}, _Result, f"$.results.{name[:200]}")
 
 
-def _environment(found: _Results) -> Environment:
+def _environment(results: _Results) -> Environment:
     """The machine and what was installed, as asv tells them apart."""
-    return machine(found.params | found.requirements | found.env_vars)
+    return machine(results.params | results.requirements | results.env_vars)
 
 
 def _moment(milliseconds: int) -> str:

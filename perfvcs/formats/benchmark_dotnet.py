@@ -81,17 +81,17 @@ class BenchmarkDotnet:
         )  # fmt: skip
 
 
-def _readings(one: _Benchmark) -> Iterator[Reading]:
+def _readings(benchmark: _Benchmark) -> Iterator[Reading]:
     """Each launch; where its iterations were not written, the results without their launches, or the mean."""
-    name = ".".join(filter(None, (one.namespace, one.type, one.method))) or one.full_name
-    given = [part.partition("=") for part in (one.parameters or "").replace(", ", "&").split("&") if part]
+    name = ".".join(filter(None, (benchmark.namespace, benchmark.type, benchmark.method))) or benchmark.full_name
+    given = [part.partition("=") for part in (benchmark.parameters or "").replace(", ", "&").split("&") if part]
     uid, size = sized(name, [(key, value) if equals else ("", key) for key, equals, value in given])
-    allocated = one.memory.bytes_allocated_per_operation if one.memory else None
+    allocated = benchmark.memory.bytes_allocated_per_operation if benchmark.memory else None
     results = [
-        each for each in one.measurements or ()
+        each for each in benchmark.measurements or ()
         if each.iteration_mode == "Workload" and each.iteration_stage == "Result" and each.nanoseconds is not None and each.operations > 0
     ]  # fmt: skip
-    stats = one.statistics or _Statistics()
+    stats = benchmark.statistics or _Statistics()
     if results:
         for launch in dict.fromkeys(each.launch_index for each in results):
             of = [each for each in results if each.launch_index == launch]

@@ -35,9 +35,9 @@ class Catch2:
         )
 
 
-def _readings(found: list[Element]) -> Iterator[Reading]:
+def _readings(elements: list[Element]) -> Iterator[Reading]:
     columns: dict[str, list[Value]] = {}
-    for place, element in enumerate(found):
+    for place, element in enumerate(elements):
         if element.name == "BenchmarkResults":
             columns = {"samples": [number(element.attributes.get("samples", ""))]}
             continue
@@ -47,7 +47,7 @@ def _readings(found: list[Element]) -> Iterator[Reading]:
         columns |= {word: [_seconds(element, "value")]}
         if word == "wall":
             columns |= {"wall.low": [_seconds(element, "lowerBound")], "wall.high": [_seconds(element, "upperBound")]}
-        if place + 1 == len(found) or found[place + 1].name == "BenchmarkResults":
+        if place + 1 == len(elements) or elements[place + 1].name == "BenchmarkResults":
             samples = columns.pop("samples")
             yield Reading(_named(element.around), {**columns, "wall.samples": samples})
 

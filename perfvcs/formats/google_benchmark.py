@@ -73,23 +73,23 @@ class GoogleBenchmark:
                           started=str(about.get("date") or ""))  # fmt: skip
 
 
-def _about(one: dict[str, Any]) -> _Benchmark:
-    return shaped(one, _Benchmark, "$.benchmarks[...]")
+def _about(row: dict[str, Any]) -> _Benchmark:
+    return shaped(row, _Benchmark, "$.benchmarks[...]")
 
 
-def _readings(one: dict[str, Any], place: str, whole: set[str], known: dict[str, Metric]) -> Iterator[Reading]:
+def _readings(row: dict[str, Any], location: str, whole: set[str], known: dict[str, Metric]) -> Iterator[Reading]:
     """One repetition, or a mean where the repetitions were not written; metrics that are new get into ``known``."""
-    about = shaped(one, _Benchmark, place)
-    mean = one.get("aggregate_name") == "mean" and (about.run_name or about.name) not in whole
+    about = shaped(row, _Benchmark, location)
+    mean = row.get("aggregate_name") == "mean" and (about.run_name or about.name) not in whole
     if about.error_occurred or about.skipped or not (about.run_type == "iteration" or mean):
         return
     times = base(about.time_unit)
     if times.unit != "s":
-        raise Malformed(f"{place}.time_unit is not a unit of time: {about.time_unit[:80]}")
+        raise Malformed(f"{location}.time_unit is not a unit of time: {about.time_unit[:80]}")
     uid, size = _named(about.run_name or about.name, about.label)
     values = {"wall": about.real_time, "cpu": about.cpu_time}
     values = {metric: None if value is None else value * times.times / times.over for metric, value in values.items()}
-    for counter, value in one.items():
+    for counter, value in row.items():
         if counter not in ABOUT and type(value) in (int, float):
             metric = usable(counter)
             rate = RATES.fullmatch(counter)
@@ -97,7 +97,7 @@ def _readings(one: dict[str, Any], place: str, whole: set[str], known: dict[str,
             known.setdefault(
                 metric, Metric(f"{'B' if rate['what'] == 'bytes' else 'items'}/s", "higher") if rate else Metric("", "none")
             )
-            values[metric] = shaped(value, float, f"{place}.{counter[:80]}")
+            values[metric] = shaped(value, float, f"{location}.{counter[:80]}")
     yield Reading(uid, {metric: [value] for metric, value in values.items()}, size)
 
 

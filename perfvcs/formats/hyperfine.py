@@ -58,20 +58,28 @@ class Hyperfine:
         return profile_of(document, "hyperfine", readings, METRICS, machine=machine({}, warnings=warnings))
 
 
-def _readings(one: _Command) -> Iterator[Reading]:
+def _readings(command: _Command) -> Iterator[Reading]:
     """The runs, or what the table says of them; the mean times of the processor stand in the first run."""
-    uid, size = _named(one.command, one.parameters)
-    if not one.times:
-        columns = summary("wall", one.mean, deviation=one.stddev, median=one.median, least=one.min, largest=one.max, samples=None)
-        yield Reading(uid, {**columns, "user": [one.user], "system": [one.system]}, size)
+    uid, size = _named(command.command, command.parameters)
+    if not command.times:
+        columns = summary(
+            "wall",
+            command.mean,
+            deviation=command.stddev,
+            median=command.median,
+            least=command.min,
+            largest=command.max,
+            samples=None,
+        )
+        yield Reading(uid, {**columns, "user": [command.user], "system": [command.system]}, size)
         return
-    memory = one.memory_usage_byte or []
-    for number, value in enumerate(one.times):
+    memory = command.memory_usage_byte or []
+    for number, value in enumerate(command.times):
         columns = {"wall": [value]}
         if number < len(memory):
             columns["memory"] = [memory[number]]
         if not number:
-            columns |= {"user": [one.user], "system": [one.system]}
+            columns |= {"user": [command.user], "system": [command.system]}
         yield Reading(uid, columns, size, execution=number)
 
 

@@ -58,20 +58,21 @@ class Jmh:
         return profile_of(document, "jmh", readings, known, machine=machine(fields, {"jmh": about.jmhVersion}))
 
 
-def _readings(one: _Benchmark, place: str, known: dict[str, Metric]) -> Iterator[Reading]:
-    uid, size = sized(one.benchmark, one.params.items())
-    if one.mode != "avgt":
-        uid += f" [{one.mode}]"
-    if one.threads != 1:
-        uid += f" threads={one.threads:g}"
-    columns: dict[str, tuple[Written, _Score]] = {"": (quantity(one.primaryMetric.scoreUnit, "higher" if one.mode == "thrpt" else "lower"),
-                                                       one.primaryMetric)}  # fmt: skip
-    for name, score in one.secondaryMetrics.items():
+def _readings(benchmark: _Benchmark, location: str, known: dict[str, Metric]) -> Iterator[Reading]:
+    uid, size = sized(benchmark.benchmark, benchmark.params.items())
+    if benchmark.mode != "avgt":
+        uid += f" [{benchmark.mode}]"
+    if benchmark.threads != 1:
+        uid += f" threads={benchmark.threads:g}"
+    primary = benchmark.primaryMetric
+    whole = quantity(primary.scoreUnit, "higher" if benchmark.mode == "thrpt" else "lower")
+    columns: dict[str, tuple[Written, _Score]] = {"": (whole, primary)}
+    for name, score in benchmark.secondaryMetrics.items():
         columns[name] = quantity(score.scoreUnit, "none", usable(name)), score
     forks: dict[int, dict[str, list[Value]]] = {}
     for about, score in columns.values():
         if about.metric in known and known[about.metric] != about.about:
-            raise Malformed(f"{place}: `{about.metric[:80]}` is in {known[about.metric].unit} and in {about.about.unit}")
+            raise Malformed(f"{location}: `{about.metric[:80]}` is in {known[about.metric].unit} and in {about.about.unit}")
         known[about.metric] = about.about
         for number, values in enumerate(_forks(score, about.metric)):
             for metric, column in values.items():

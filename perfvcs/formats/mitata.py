@@ -77,10 +77,10 @@ class Mitata:
         return profile_of(document, "mitata", _readings(found), METRICS, machine=machine(fields))
 
 
-def _readings(found: _File) -> Iterator[Reading]:
-    for trial in found.benchmarks:
+def _readings(file: _File) -> Iterator[Reading]:
+    for trial in file.benchmarks:
         place = trial.group if trial.group is not None else -1
-        group = found.layout[place].name if 0 <= place < len(found.layout) else None
+        group = file.layout[place].name if 0 <= place < len(file.layout) else None
         for run in trial.runs:
             if run.stats is None:
                 continue

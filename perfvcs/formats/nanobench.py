@@ -60,17 +60,17 @@ class Nanobench:
         return profile_of(document, "nanobench", (reading for one in found for reading in _readings(one)), METRICS)
 
 
-def _readings(one: _Result) -> Iterator[Reading]:
-    uid = f"{one.title} > {one.name}" if one.title else one.name
-    size = one.complexityN if one.complexityN is not None and one.complexityN > 0 else None
-    if not one.measurements:
-        error = None if one.error is None or one.median is None else one.error * one.median
-        yield Reading(uid, summary("wall", one.median, error=error), size)
+def _readings(result: _Result) -> Iterator[Reading]:
+    uid = f"{result.title} > {result.name}" if result.title else result.name
+    size = result.complexityN if result.complexityN is not None and result.complexityN > 0 else None
+    if not result.measurements:
+        error = None if result.error is None or result.median is None else result.error * result.median
+        yield Reading(uid, summary("wall", result.median, error=error), size)
         return
     columns: dict[str, list[Any]] = {
-        "wall": [each.elapsed for each in one.measurements], "loops": [each.iterations for each in one.measurements],
+        "wall": [each.elapsed for each in result.measurements], "loops": [each.iterations for each in result.measurements],
     }  # fmt: skip
     for theirs, ours in COUNTERS.items():
-        if any(column := [getattr(each, theirs) for each in one.measurements]):
+        if any(column := [getattr(each, theirs) for each in result.measurements]):
             columns[ours] = column
     yield Reading(uid, columns, size)

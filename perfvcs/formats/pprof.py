@@ -172,12 +172,12 @@ def _sample(message: memoryview) -> tuple[list[int], list[int]]:
     return columns[0], values
 
 
-def _frames(found: _File, location: _Location) -> list[str]:
+def _frames(profile: _File, location: _Location) -> list[str]:
     """The frames at a location, innermost first."""
     names = []
     for number in location.functions:
-        if number not in found.functions:
+        if number not in profile.functions:
             raise Malformed(f"there is no function {number}")
-        name, file = found.functions[number]
-        names.append(frame(found.text(name), found.text(file)))
+        name, file = profile.functions[number]
+        names.append(frame(profile.text(name), profile.text(file)))
     return names or [frame("")]

@@ -67,12 +67,12 @@ class Pyperf:
         )  # fmt: skip
 
 
-def _readings(one: _Benchmark, shared: dict[str, Any]) -> Iterator[Reading]:
+def _readings(benchmark: _Benchmark, shared: dict[str, Any]) -> Iterator[Reading]:
     """What each process of a benchmark measured; one that only looked for the number of loops has no values."""
-    about = {**shared, **one.metadata}
+    about = {**shared, **benchmark.metadata}
     metric, _ = METRICS.get(str(about.get("unit", "second")), METRICS["integer"])
     uid = str(about.get("name") or "benchmark")
-    executions = (run for run in one.runs if run.values)
+    executions = (run for run in benchmark.runs if run.values)
     for number, run in enumerate(executions):
         yield Reading(uid, {metric: [value for _, value in run.warmups]}, execution=number, mark=REPEATED)
         yield Reading(uid, {metric: run.values}, execution=number)

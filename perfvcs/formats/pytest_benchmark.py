@@ -81,22 +81,22 @@ class PytestBenchmark:
         return written(document)
 
 
-def _written(one: RoundValues) -> dict[str, Any]:
+def _written(rounds: RoundValues) -> dict[str, Any]:
     import statistics
 
-    size = None if one.size is None else f"{one.size:g}"
-    name = one.uid if size is None else f"{one.uid}[{size}]"
+    size = None if rounds.size is None else f"{rounds.size:g}"
+    name = rounds.uid if size is None else f"{rounds.uid}[{size}]"
     stats = {
-        "min": min(one.values), "max": max(one.values), "mean": one.mean, "median": statistics.median(one.values),
-        "stddev": statistics.stdev(one.values) if len(one.values) > 1 else 0, "rounds": len(one.values), "iterations": 1,
-        "data": one.values,
+        "min": min(rounds.values), "max": max(rounds.values), "mean": rounds.mean, "median": statistics.median(rounds.values),
+        "stddev": statistics.stdev(rounds.values) if len(rounds.values) > 1 else 0, "rounds": len(rounds.values), "iterations": 1,
+        "data": rounds.values,
     }  # fmt: skip
-    return {"group": None, "name": name, "fullname": name, "params": None if size is None else {"size": one.size}, "param": size,
+    return {"group": None, "name": name, "fullname": name, "params": None if size is None else {"size": rounds.size}, "param": size,
             "extra_info": {}, "options": {}, "stats": stats}  # fmt: skip
 
 
-def _readings(found: _File) -> Iterator[Reading]:
-    for one in found.benchmarks:
+def _readings(file: _File) -> Iterator[Reading]:
+    for one in file.benchmarks:
         name = one.fullname or one.name
         params = one.params or {}
         if params:  # which stand in brackets behind the name, as pytest writes them

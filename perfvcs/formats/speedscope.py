@@ -99,10 +99,10 @@ class Speedscope:
             raise Malformed("a name has bytes that are not UTF-8, which JSON cannot hold") from None
 
 
-def _stacks(thread: _Thread, place: str) -> Iterator[tuple[list[int], float]]:
+def _stacks(thread: _Thread, location: str) -> Iterator[tuple[list[int], float]]:
     if thread.type == "sampled":
         if len(thread.weights) not in (0, len(thread.samples)):
-            raise Malformed(f"{place} has {len(thread.samples)} samples and {len(thread.weights)} weights")
+            raise Malformed(f"{location} has {len(thread.samples)} samples and {len(thread.weights)} weights")
         yield from zip(thread.samples, (weight or 0.0 for weight in thread.weights or [1.0] * len(thread.samples)), strict=True)
         return
     opened: list[int] = []
@@ -112,6 +112,6 @@ def _stacks(thread: _Thread, place: str) -> Iterator[tuple[list[int], float]]:
         if event.type == "O":
             opened.append(event.frame)
         elif not opened or opened.pop() != event.frame:
-            raise Malformed(f"{place}.events close a frame that is not the innermost one")
+            raise Malformed(f"{location}.events close a frame that is not the innermost one")
         if opened and after is not None and after.at > event.at:
             yield list(opened), after.at - event.at

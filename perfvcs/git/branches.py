@@ -52,6 +52,6 @@ def _named(commit: str, reference: str, local: set[str]) -> Unmerged:
     return Unmerged(branch if kind == "remotes" and branch not in local else name, None, reference, commit)
 
 
-def _rank(one: Unmerged) -> tuple[bool, bool, str]:
+def _rank(branch: Unmerged) -> tuple[bool, bool, str]:
     """A request says more than the branch that it was made of, and a branch of this clone more than a copy of one."""
-    return one.number is None, not one.reference.startswith("refs/heads/"), one.reference
+    return branch.number is None, not branch.reference.startswith("refs/heads/"), branch.reference

@@ -74,7 +74,7 @@ def _not_made(commit: str, folder: Path, error: GitError) -> CheckoutError:
     return CheckoutError(f"{commit[:10]} cannot be checked out: {error}{why}")
 
 
-def standing(project: Project, commit: str, folder: Path) -> Project:
+def lasting(project: Project, commit: str, folder: Path) -> Project:
     """A worktree of ``commit`` in ``folder`` that stays: the one that is there, if it is whole, else a new one. Raises CheckoutError."""
     with contextlib.suppress(PerfError, OSError):
         found = Project.find(folder)

@@ -78,10 +78,10 @@ def overview_of(repository: Repository, names: Sequence[str] = (), *, metric: st
     ``names`` are a benchmark, a revision or range, or both in this order. The history is that of the first parents: on it every commit
     follows the one before, while commits of branches that went on side by side do not.
     """
-    return repository.index.consistent(lambda: _annals(repository, names, metric))
+    return repository.index.consistent(lambda: _overview(repository, names, metric))
 
 
-def _annals(repository: Repository, names: Sequence[str], metric: str) -> Overview:
+def _overview(repository: Repository, names: Sequence[str], metric: str) -> Overview:
     known, courses, revision, commits = _read(repository, names, metric)
     merged = repository.index.commits() - set(commits)
     aside = len(merged.intersection(repository.project.walk(revision))) if merged else 0

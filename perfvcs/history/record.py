@@ -54,7 +54,7 @@ class SeriesRecord:
 
 @dataclass(frozen=True)
 class HistoryRecord:
-    """All trails along ``commits`` (the first parents of a revision, oldest first); ``measured`` are the places that any has.
+    """All series along ``commits`` (the first parents of a revision, oldest first); ``measured`` are the places that any has.
 
     ``unusable`` counts values without a logarithm, ``aside`` measured commits that are not on this line, ``unjudged`` commits that were
     not compared with the one before.
@@ -63,7 +63,7 @@ class HistoryRecord:
     commits: list[str]
     measured: list[int]
     details: dict[str, Commit]
-    trails: list[SeriesRecord]
+    series: list[SeriesRecord]
     unusable: int
     aside: int
     unjudged: int
@@ -86,18 +86,18 @@ def read(repository: Repository, revision: str) -> HistoryRecord:
     own = _neighbours(known, courses, commits, verdicts)
     began = successions(known, courses)
     reach = levels.reach(flat)
-    trails, start = [], 0
+    all_series, start = [], 0
     for number, course in courses.items():
         part = slice(start, start := start + len(course.places))
         columns = [column[part] for column in (flat.position, flat.level, reach, flat.executions)]
         one = found.get(number)
         shown = (one.findings, one.switching, one.noisier, one.newest) if one else ([],)
-        trails.append(SeriesRecord(known[number], *columns, own.get(number, {}), began.get(number, ""), *shown))  # type: ignore[arg-type, call-arg]
-    trails.sort(key=_order)
+        all_series.append(SeriesRecord(known[number], *columns, own.get(number, {}), began.get(number, ""), *shown))  # type: ignore[arg-type, call-arg]
+    all_series.sort(key=_order)
     measured = np.flatnonzero(np.bincount(flat.position)).tolist()
-    unjudged = sum(len(trail.places) - 1 - len(trail.verdicts) for trail in trails)
+    unjudged = sum(len(series.places) - 1 - len(series.verdicts) for series in all_series)
     details = repository.project.describe(commits[place] for place in measured)
-    return HistoryRecord(commits, measured, details, trails, spreads.unusable, aside, unjudged)
+    return HistoryRecord(commits, measured, details, all_series, spreads.unusable, aside, unjudged)
 
 
 def _neighbours(
@@ -124,9 +124,9 @@ def _neighbours(
     return found
 
 
-def _order(trail: SeriesRecord) -> tuple[object, ...]:
+def _order(series: SeriesRecord) -> tuple[object, ...]:
     """The same order whatever numbers the index has given the lines."""
-    line = trail.line
+    line = series.line
     size = -1.0 if line.size is None else line.size
     what = (line.job.label, line.job.collector, line.uid, size, line.metric, line.unit, line.better)
-    return (*what, line.environment.fingerprint, int(trail.places[0]), line.job.key)
+    return (*what, line.environment.fingerprint, int(series.places[0]), line.job.key)

@@ -93,20 +93,20 @@ def gather(repository: Repository, name: str, *, delta: float | None = None) -> 
 def _gather(repository: Repository, name: str, delta: float | None) -> Gathered:
     lines = list(repository.index.lines().items())
     known = dict(lines[place] for place in meant(name, (line_called(line) for _, line in lines)))
-    trail = CommitOrder.of(repository.project)
-    courses = repository.index.courses(known, trail.commits)
+    order = CommitOrder.of(repository.project)
+    courses = repository.index.courses(known, order.commits)
     chosen = sorted(courses, key=lambda number: (metric_rank(known[number].metric), courses[number].places[:1]))[:SERIES]
     places = sorted(set().union(*(courses[number].places for number in chosen)))
-    commits = [trail.commits[place] for place in places[-COMMITS:]]
-    verdicts = Verdicts(repository, trail.commits if len(trail.straight) == len(trail.commits) else (), delta=delta)
+    commits = [order.commits[place] for place in places[-COMMITS:]]
+    verdicts = Verdicts(repository, order.commits if len(order.straight) == len(order.commits) else (), delta=delta)
     centres = _centres(repository, commits, chosen)
-    told = _verdicts(trail, known, centres, verdicts)
+    told = _verdicts(order, known, centres, verdicts)
     medians = _medians(repository, {known[number].job.key for number in chosen}, commits[-JUDGED:])
-    straight = repository.index.courses(chosen, trail.straight)
-    found = judged(repository, known, straight, trail.straight, verdicts)
-    accepted = Allowance(repository, trail.straight)
+    straight = repository.index.courses(chosen, order.straight)
+    found = judged(repository, known, straight, order.straight, verdicts)
+    accepted = Allowance(repository, order.straight)
     begun = successions(known, courses)
-    about = _About(repository.project.describe(commits), set(trail.straight))
+    about = _About(repository.project.describe(commits), set(order.straight))
     series, notes = [], _notes(len(places), len(courses), sum(course.unusable for course in courses.values()))
     for number in chosen:
         line, one = known[number], found.get(number)
@@ -117,17 +117,17 @@ def _gather(repository: Repository, name: str, delta: float | None) -> Gathered:
         )
         if one:
             shown = replace(
-                shown, levels=list(_held(levels.between(straight[number], one.found.judgement.steps, trail.straight), points)),
+                shown, levels=list(_held(levels.between(straight[number], one.found.judgement.steps, order.straight), points)),
                 steps=[_step(finding, accepted) for finding in one.findings], remarks=remarks_of(one),
             )  # fmt: skip
         series.append(shown)
     return Gathered(series, notes)
 
 
-def _held(found: Iterable[Level], points: Sequence[Point]) -> Iterator[Level]:
+def _held(levels: Iterable[Level], points: Sequence[Point]) -> Iterator[Level]:
     """The levels without those of few commits most of which lie elsewhere, beyond their own intervals: something changed there."""
     places = {point.commit: place for place, point in enumerate(points)}
-    for level in found:
+    for level in levels:
         within = [point for point in points[places.get(level.first, 0) : places.get(level.last, -1) + 1] if not point.aside]
         known = [(point.low, point.high) for point in within if point.low is not None and point.high is not None]
         off = sum(not low <= level.centre <= high for low, high in known)
@@ -221,18 +221,18 @@ def _points(
 
 
 def _verdicts(
-    trail: CommitOrder, lines: Mapping[int, Line], centres: Mapping[int, Sequence[_Centre]], verdicts: Verdicts
+    order: CommitOrder, lines: Mapping[int, Line], centres: Mapping[int, Sequence[_Centre]], verdicts: Verdicts
 ) -> dict[int, dict[str, Verdict]]:
     """By line and commit, the verdicts of the newest commits, each against the nearest before it along the first parents."""
     asked: dict[CommitPair, list[tuple[int, str]]] = defaultdict(list)
     for number, found in centres.items():
         here = {centre.commit: None for centre in found}
         for centre in found[-JUDGED:]:
-            if before := trail.nearest(centre.commit, here):
+            if before := order.nearest(centre.commit, here):
                 asked[CommitPair(before, centre.commit, lines[number].environment.fingerprint)].append((number, centre.commit))
     logarithms = {(number, one.commit): log(one.centre) for number, found in centres.items() for one in found}
     told: dict[int, dict[str, Verdict]] = defaultdict(dict)
-    newest = sorted(asked, key=lambda pair: -trail.places[pair.after])
+    newest = sorted(asked, key=lambda pair: -order.places[pair.after])
     for pair, rows in verdicts.of(newest).items():
         for number, commit in asked[pair]:
             moved = logarithms[number, commit] - logarithms[number, pair.before]

@@ -56,7 +56,7 @@ def folder(project: Project) -> Path:
 
 def status(project: Project) -> list[Hook]:
     """The state of each of our hooks."""
-    return [_look(folder(project), name) for name in HOOKS]
+    return [_hook(folder(project), name) for name in HOOKS]
 
 
 def install(project: Project, names: Iterable[str] = HOOKS) -> list[Hook]:
@@ -68,7 +68,7 @@ def install(project: Project, names: Iterable[str] = HOOKS) -> list[Hook]:
     if place.exists() and not place.is_dir():  # /dev/null switches hooks off
         raise HookError(f"{place} is not a folder, and git looks for hooks there: see `git config --show-origin core.hooksPath`")
     for name in names:
-        hook = _look(place, name)
+        hook = _hook(place, name)
         kept = _kept(hook.path)
         if hook.ours is None and os.path.lexists(hook.path):
             if os.path.lexists(kept) and not os.path.samestat(kept.lstat(), hook.path.lstat()):  # the same: an install was killed
@@ -77,7 +77,7 @@ def install(project: Project, names: Iterable[str] = HOOKS) -> list[Hook]:
                 )
             _keep(hook.path, kept)
         _write(hook.ours or hook.path, hookscript.script(name, sys.executable))
-    return [_look(place, name) for name in names]
+    return [_hook(place, name) for name in names]
 
 
 def uninstall(project: Project, names: Iterable[str] = HOOKS) -> list[HookRemoval]:
@@ -86,7 +86,7 @@ def uninstall(project: Project, names: Iterable[str] = HOOKS) -> list[HookRemova
     A hook that another tool has written since is left alone, and so is the one that we kept.
     """
     place = folder(project)
-    return [_remove(_look(place, name)) for name in names]
+    return [_remove(_hook(place, name)) for name in names]
 
 
 def _remove(hook: Hook) -> HookRemoval:
@@ -131,7 +131,7 @@ def _ignored(project: Project, path: Path) -> bool:
     return True
 
 
-def _look(folder: Path, name: str) -> Hook:
+def _hook(folder: Path, name: str) -> Hook:
     path = folder / name
     ours = next((candidate for candidate in (path, folder / f"{name}.legacy") if _is_ours(candidate)), None)  # pre-commit's word
     kept = _kept(path) if os.path.lexists(_kept(path)) else None

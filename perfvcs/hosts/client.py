@@ -205,25 +205,25 @@ class HostsExecutor:
         delivery = encode(Delivery(self._content, content, form))
         self._submit(encode(Task(self._name, flying.wanted.block, self._cells(flying.wanted), delivery)), flying)
 
-    def _measured(self, found: Measured, flying: Flying, waiting: deque[Wanted]) -> None:
+    def _measured(self, measured: Measured, flying: Flying, waiting: deque[Wanted]) -> None:
         """Keep the parts of a block that are whole; the others are repeated elsewhere, or their versions given up."""
-        for said in found.described:
+        for said in measured.described:
             self.tally.describe(said)
-        self.tally.warnings |= dict.fromkeys(f"{warning} ({found.host})" for warning in found.warnings)
-        for lost in found.lost:
+        self.tally.warnings |= dict.fromkeys(f"{warning} ({measured.host})" for warning in measured.warnings)
+        for lost in measured.lost:
             self._failed[lost.job, lost.version][flying.host] = lost.reason
         hosts = set(self.cluster.workers().values()) - set(self._aside)
         for (number, position), reasons in list(self._failed.items()):
             if (number, position) in self.tally.alive and len(reasons) >= min(KILLS, max(1, len(hosts))):
                 self.tally.give_up(number, position, next(iter(reasons.values())) + f" (on {', '.join(reasons)})")
-        whole = [block for block in found.blocks if self._is_whole(block)]
+        whole = [block for block in measured.blocks if self._is_whole(block)]
         for block in whole:
             for position in block.seen:
                 self.tally.step(block.job, position)
             self.tally.complete(block)
         missing = [number for number in flying.wanted.cells if not self._has(whole, number) and self.tally.versions_of(number)]
         if missing:
-            reason = found.lost[0].reason if found.lost else "a version gave nothing"
+            reason = measured.lost[0].reason if measured.lost else "a version gave nothing"
             self._fault(flying, reason, waiting, missing)
         else:
             self._faults[flying.host] = 0

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from perfvcs.keeper import MARKER
 
-LOOKS = 6  # in the time after which a program counts as stalled
+CHECKS = 6  # in the time after which a program counts as stalled
 # Numbers of system calls: futex, wait4, waitid, pause, rt_sigsuspend, flock, fcntl, semop, msgsnd, msgrcv.
 CALLS = {
     "x86_64": {
@@ -40,13 +40,13 @@ class Stall:
         self._done = threading.Event()
 
     def watch(self, top: int) -> None:
-        """Look at all processes below ``top`` until ``close``; end them once all of them have waited for themselves all the time."""
+        """MarkStyle at all processes below ``top`` until ``close``; end them once all of them have waited for themselves all the time."""
         still, before = 0, ""
-        while not self._done.wait(self.seconds / LOOKS):
+        while not self._done.wait(self.seconds / CHECKS):
             state = stuck(measured(top))
             still = still + 1 if state and state == before else 0
             before = state
-            if still >= LOOKS:
+            if still >= CHECKS:
                 self.said = f"stalled for {self.seconds:g} s, ended: {before.partition('|')[0]}"
                 for pid in measured(top):
                     with suppress(OSError):
@@ -116,10 +116,10 @@ def _tasks(pid: int) -> list[Path]:
     return []
 
 
-def _stat(place: Path) -> list[str] | None:
+def _stat(folder: Path) -> list[str] | None:
     """The fields of a process or thread from its state on; None where it is gone."""
     with suppress(OSError):
-        return (place / "stat").read_text(errors="replace").rpartition(") ")[2].split()
+        return (folder / "stat").read_text(errors="replace").rpartition(") ")[2].split()
     return None
 
 

@@ -36,13 +36,13 @@ class FormerNames:
         """A summary of a job of that former name."""
         return replace(summary, uid=self.names[former]) if summary.uid == former else summary
 
-    def measured(self, one: Measured) -> Measured:
+    def measured(self, measured: Measured) -> Measured:
         """The same of a header with its summaries."""
-        former = one.header.job.name
+        former = measured.header.job.name
         if former not in self.names:
-            return one
-        summaries = [self.summary(former, summary) for summary in one.summaries]
-        return replace(one, header=self.header(one.header), summaries=summaries)
+            return measured
+        summaries = [self.summary(former, summary) for summary in measured.summaries]
+        return replace(measured, header=self.header(measured.header), summaries=summaries)
 
     def line(self, line: Line) -> Line:
         """The same of a line."""

@@ -156,11 +156,11 @@ def _variances(columns: levels.LevelColumns, order: Sequence[int]) -> array[floa
 
 
 def _of_several(
-    columns: levels.LevelColumns, places: Sequence[int], found: Sequence[float], variances: Sequence[float], order: Sequence[int],
+    columns: levels.LevelColumns, places: Sequence[int], values: Sequence[float], variances: Sequence[float], order: Sequence[int],
     unusable: int,
 ) -> Course:  # fmt: skip
     """The same where some commits have several profiles, which count as their mean: each is a session of its own."""
-    rows = zip(places, found, variances, [columns.session[element] for element in order], strict=True)
+    rows = zip(places, values, variances, [columns.session[element] for element in order], strict=True)
     groups = [(place, [row[1:] for row in same]) for place, same in groupby(rows, key=itemgetter(0))]
     own = [{session for _, _, session in same if session} for _, same in groups]
     return Course(

@@ -32,7 +32,7 @@ CMAKE = "cmake -S . -B build -DCMAKE_BUILD_TYPE=Release"
 def proposals(root: Path) -> list[Proposal]:
     """Everything that a project in a folder offers; the last resort, a command that is to be replaced, is not among it."""
     overlay, script = _benchmark(root)
-    found = [one for look in LOOKS for one in look(root)]
+    found = [one for propose in PROPOSERS for one in propose(root)]
     if script:
         base = next((one for one in found if one.python is not None or one.build), Proposal("", "", ""))
         python = None if base.python is None else (".",)
@@ -287,4 +287,4 @@ def _meson(root: Path) -> Iterator[Proposal]:
         yield Proposal("a Meson project with tests", "meson test -C build", "tests", build)
 
 
-LOOKS: tuple[Callable[[Path], Iterator[Proposal]], ...] = (_python, _rust, _go, _node, _native)
+PROPOSERS: tuple[Callable[[Path], Iterator[Proposal]], ...] = (_python, _rust, _go, _node, _native)

@@ -28,27 +28,27 @@ PARTS = (  # of an expression
 FAMILY = re.compile(r"[a-z]+\d+")  # of flags: avx512 stands for any of avx512f, avx512bw, ...
 
 
-def is_met(text: str, facts: Facts, place: str) -> bool:
-    """Whether a host meets an expression; an empty one is always met. Raises BadConfig, which begins with the ``place`` of the text."""
+def is_met(text: str, facts: Facts, origin: str) -> bool:
+    """Whether a host meets an expression; an empty one is always met. Raises BadConfig, which begins with the ``origin`` of the text."""
     if not text.strip():
         return True
     try:
         from simpleeval import EvalWithCompoundTypes, InvalidExpression
     except ImportError:
-        raise UsageError(f"{place}: `hosts` needs simpleeval: pip install 'perfvcs[{EXTRA}]'") from None
+        raise UsageError(f"{origin}: `hosts` needs simpleeval: pip install 'perfvcs[{EXTRA}]'") from None
     evaluator = EvalWithCompoundTypes(names=lambda node: _value(node.id, facts), functions={})
     try:
-        return bool(evaluator.eval(_in_bytes(text, place)))
+        return bool(evaluator.eval(_in_bytes(text, origin)))
     except (InvalidExpression, SyntaxError, TypeError, ValueError, ArithmeticError, RecursionError, MemoryError) as error:
         reason = "it is not an expression" if isinstance(error, SyntaxError) else str(error).partition("\n")[0][:200]
         raise BadConfig(
-            f"{place}: hosts = {text[:SHOWN]!r} cannot be evaluated: {reason}; write for example avx2 and memory > 16GB"
+            f"{origin}: hosts = {text[:SHOWN]!r} cannot be evaluated: {reason}; write for example avx2 and memory > 16GB"
         ) from None
 
 
-def lacking(text: str, hosts: Sequence[Facts], place: str) -> str:
+def lacking(text: str, hosts: Sequence[Facts], origin: str) -> str:
     """In words, that none of some hosts meets an expression, and why the first does not; empty where one does. Raises BadConfig."""
-    if any(is_met(text, host, place) for host in hosts):
+    if any(is_met(text, host, origin) for host in hosts):
         return ""
     why = f" ({hosts[0].host}: {unmet(text, hosts[0])})" if hosts else ""
     return f"no host meets hosts = {text[:SHOWN]!r}{why}"
@@ -75,10 +75,10 @@ def _said(name: str, facts: Facts) -> str:
     return ("there" if value else "missing") if isinstance(value, bool) else str(value)
 
 
-def _in_bytes(text: str, place: str) -> str:
+def _in_bytes(text: str, origin: str) -> str:
     """The expression with numbers of bytes in the place of ``16GB`` and the like."""
     if len(text) > LONGEST:
-        raise BadConfig(f"{place}: `hosts` has over {LONGEST} characters: shorten it")
+        raise BadConfig(f"{origin}: `hosts` has over {LONGEST} characters: shorten it")
     found = QUANTITY.sub(lambda part: str(round(float(part[1]) * UNITS[part[2]])), text.strip())
     for node in ast.walk(ast.parse(found, mode="eval")):
         if not isinstance(node, PARTS):

@@ -162,10 +162,10 @@ def _fits(target: Target, wanted: TargetFilter) -> bool:
     )
 
 
-def _stored(repository: Repository, found: Span) -> Report | None:
+def _stored(repository: Repository, span: Span) -> Report | None:
     """The verdict on the ends from what is stored."""
     with suppress(NothingToCompare):
-        return repository.compare(State(found.good), State(found.bad))
+        return repository.compare(State(span.good), State(span.bad))
     return None
 
 
@@ -187,7 +187,7 @@ def _as_target(change: Change, wanted: TargetFilter) -> Target:
 def _chosen(
     repository: Repository,
     config: Config,
-    found: Bisection,
+    bisection: Bisection,
     cells: Sequence[Cell],
     asked: Asked,
     request: Request,
@@ -195,26 +195,26 @@ def _chosen(
     executor: Make,
 ) -> tuple[Cell, Target] | None:
     """The cell and the target: those that were followed before, that stored profiles name, or else that measuring both ends shows."""
-    if found.begun is not None:
-        target = found.begun.target
+    if bisection.begun is not None:
+        target = bisection.begun.target
         for cell in cells:
             if (cell.label, cell.collector_name) == (target.job, target.collector):
                 return cell, target
-        found.begun = None
+        bisection.begun = None
     wanted, labels = asked.wanted, {cell.label for cell in cells}
     improvement = wanted.improvement
-    chosen = worst(_fitting(found.report, wanted, labels), improvement=improvement) if found.report else None
+    chosen = worst(_fitting(bisection.report, wanted, labels), improvement=improvement) if bisection.report else None
     if chosen is None or not chosen.paired:
         few = bool(wanted.metric) and len(cells) == 1
-        found.report = _settled(repository, config, found.span, asked, request, progress, executor, few=few)
-        require_metric(found.report.comparisons, wanted)
-        fitting = _fitting(found.report, wanted, labels)
-        found.judged = fitting
+        bisection.report = _settled(repository, config, bisection.span, asked, request, progress, executor, few=few)
+        require_metric(bisection.report.comparisons, wanted)
+        fitting = _fitting(bisection.report, wanted, labels)
+        bisection.judged = fitting
         chosen = fitting[0] if few and len(fitting) == 1 else worst(fitting, improvement=improvement)
     if chosen is None:
         return None
-    assert found.report is not None
-    found.also = others(found.report, chosen, improvement=improvement)
+    assert bisection.report is not None
+    bisection.also = others(bisection.report, chosen, improvement=improvement)
     return target_of(chosen, cells, improvement=improvement)
 
 
@@ -242,32 +242,38 @@ def _settled(
         raise UnmeasurableEnd(f"{names} cannot be measured (see above): {CURE}") from None
 
 
-def _session(repository: Repository, found: Bisection) -> Measuring | None:
+def _session(repository: Repository, bisection: Bisection) -> Measuring | None:
     """The newest session in which the ends alone were measured in turns: its pairs count."""
-    assert found.target is not None
-    ends = [found.span.good, found.span.bad]
+    assert bisection.target is not None
+    ends = [bisection.span.good, bisection.span.bad]
     for one in reversed(repository.index.measured(ends)):
         header = one.header
-        alike = (header.job.label, header.job.collector) == (found.target.job, found.target.collector)
+        alike = (header.job.label, header.job.collector) == (bisection.target.job, bisection.target.collector)
         if alike and header.design.versions == ends and header.dirty is None:
             return Measuring(header.collected.session, "pair")
     return None
 
 
 def _within(
-    repository: Repository, config: Config, found: Bisection, asked: Asked, request: Request, progress: Progress, executor: Make
+    repository: Repository,
+    config: Config,
+    bisection: Bisection,
+    asked: Asked,
+    request: Request,
+    progress: Progress,
+    executor: Make,
 ) -> Bisection | None:
     """The bisection of what a merge brought, where a single merge is named."""
     from dataclasses import replace
 
-    assert found.outcome is not None and found.target is not None
-    named = [found.span.commits[place] for place in found.outcome.decision.named]
-    if len(named) != 1 or named[0] not in found.span.merges or not (ends := branch(repository.project, named[0])):
+    assert bisection.outcome is not None and bisection.target is not None
+    named = [bisection.span.commits[place] for place in bisection.outcome.decision.named]
+    if len(named) != 1 or named[0] not in bisection.span.merges or not (ends := branch(repository.project, named[0])):
         return None
     progress.say(f"{named[0][:10]} is a merge: bisecting what it brought")
-    wanted = replace(asked.wanted, jobs=(found.target.job,), unit=found.target.uid, metric=found.target.metric)
+    wanted = replace(asked.wanted, jobs=(bisection.target.job,), unit=bisection.target.uid, metric=bisection.target.metric)
     again = replace(asked, good=ends[0], bad=ends[1], wanted=wanted)
-    return bisect(repository, config, again, replace(request, jobs=(found.target.job,)), progress, executor)
+    return bisect(repository, config, again, replace(request, jobs=(bisection.target.job,)), progress, executor)
 
 
 def describe_target(target: Target) -> str:

@@ -50,10 +50,10 @@ def asked(repository: Repository, names: Sequence[str]) -> tuple[str, str, str]:
     return details.parents[0], b, words[0] if words else ""
 
 
-def store(repository: Repository, found: Blame) -> None:
+def store(repository: Repository, blame: Blame) -> None:
     """Keep a result in the place of an older one for the same pair and benchmark."""
     folder = make_folder(repository.home / FOLDER)
-    wholefile.write(folder / _name(found.baseline, found.target, found.job), msgspec.json.encode(found))
+    wholefile.write(folder / _name(blame.baseline, blame.target, blame.job), msgspec.json.encode(blame))
 
 
 def load(repository: Repository, a: str, b: str, benchmark: str = "") -> Blame:

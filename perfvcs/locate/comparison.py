@@ -69,7 +69,7 @@ class CommitComparison:
             counts = self._optional(bench, "bytecodes", "not counted in Python")
             measured = self._effect(bench, counts)
             if measured.effect.real:
-                self._look(bench, measured, counts)
+                self._explain(bench, measured, counts)
         return measured
 
     def gauge(self, metric: Choice) -> Cell | None:
@@ -141,7 +141,7 @@ class CommitComparison:
         levels = [level(profile)[-1:] for profile in profiles]
         return MeasuredSides(metric, VersionValues(levels[0], levels[1]), effect(levels[0], levels[1], self.delta, exact=True))
 
-    def _look(self, bench: _Named, measured: MeasuredSides, counts: list[Profile] | None) -> None:
+    def _explain(self, bench: _Named, measured: MeasuredSides, counts: list[Profile] | None) -> None:
         """The call trees of both sides, and what each function adds."""
         if measured.metric == "allocated":
             self._add(measured, "bytes allocated", bench.again("allocated"))
@@ -156,9 +156,9 @@ class CommitComparison:
         elif "instructions" in bench.names and not self.laboratory.runs_python():
             self._add(measured, "instructions", bench.again("instructions"))
         else:
-            self._look_without_counts(bench, measured)
+            self._explain_without_counts(bench, measured)
 
-    def _look_without_counts(self, bench: _Named, measured: MeasuredSides) -> None:
+    def _explain_without_counts(self, bench: _Named, measured: MeasuredSides) -> None:
         """Allocations, which are exact, and samples, which say more of the time."""
         if allocations := self._optional(bench, "allocated", "allocations are not known"):
             self._add(measured, "bytes allocated", allocations)

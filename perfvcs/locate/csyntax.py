@@ -49,7 +49,7 @@ def _parser(*, cpp: bool) -> Parser:
     return Parser(Language((tree_sitter_cpp if cpp else tree_sitter_c).language()))
 
 
-def _walk(root: Node, depth: int, lines: frozenset[int], found: Features) -> None:
+def _walk(root: Node, depth: int, lines: frozenset[int], features: Features) -> None:
     """Add a node and all below it; the number of loops around each node is its depth."""
     first, last = min(lines), max(lines)
     waiting = [(root, depth)]
@@ -62,9 +62,9 @@ def _walk(root: Node, depth: int, lines: frozenset[int], found: Features) -> Non
         if line in lines:
             if node.type in LOOPS:
                 inner += 1
-                found.loops[inner].append(line)
+                features.loops[inner].append(line)
             else:
-                _add(node, line, around, found)
+                _add(node, line, around, features)
         for number in range(node.child_count - 1, -1, -1):
             child = node.child(number)
             if child is None or not child.is_named:
@@ -74,32 +74,32 @@ def _walk(root: Node, depth: int, lines: frozenset[int], found: Features) -> Non
                 waiting.append((child, around if inner > around and field in ONCE else inner))
 
 
-def _add(node: Node, line: int, depth: int, found: Features) -> None:
+def _add(node: Node, line: int, depth: int, features: Features) -> None:
     kind = node.type
     if kind in CONDITIONS or (kind == "binary_expression" and _operator(node) in ("&&", "and")):
-        found.conditions.append(line)
+        features.conditions.append(line)
     elif kind in EXCEPTIONS:
-        found.exceptions.append(line)
+        features.exceptions.append(line)
     elif kind == "call_expression":
         name = _name(node.child_by_field_name("function"))
         if ASSERTION.match(name):
-            found.exceptions.append(line)
+            features.exceptions.append(line)
         elif name:
-            found.calls[name].append((depth, line))
+            features.calls[name].append((depth, line))
         if LOCKS.match(name):
-            found.locks.append(line)
+            features.locks.append(line)
     elif kind in ("new_expression", "delete_expression"):
-        found.calls[kind.partition("_")[0]].append((depth, line))
+        features.calls[kind.partition("_")[0]].append((depth, line))
     elif kind == "template_type":
         name = _name(node)
         if name in STANDARD:
-            found.containers[name].append(line)
+            features.containers[name].append(line)
         elif LOCKS.match(name):
-            found.locks.append(line)
+            features.locks.append(line)
     elif kind == "preproc_include":
         path = node.child_by_field_name("path")
         if path is not None:
-            found.imports[_text(path).strip('<>"')] = line
+            features.imports[_text(path).strip('<>"')] = line
 
 
 def _operator(node: Node) -> str:

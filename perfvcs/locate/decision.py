@@ -73,50 +73,50 @@ class StoppingRules:
     most_blocks: int = MOST_BLOCKS
 
 
-def decide(found: Evidence, weights: Weights, rules: StoppingRules | None = None) -> Decision:
+def decide(seen: Evidence, weights: Weights, rules: StoppingRules | None = None) -> Decision:
     """What to do next; ``weights`` gives the prior by the difference of the ends that was measured so far."""
     rules = rules or StoppingRules()
-    if not found.pairs or (not found.exact and len(found.pairs) < FIRST_PAIRS):
+    if not seen.pairs or (not seen.exact and len(seen.pairs) < FIRST_PAIRS):
         return Decision(NextStep("pair"), 1.0, (float("-inf"), float("inf")))
-    evidence, low, high = proof(found)
+    evidence, low, high = proof(seen)
     decision = partial(Decision, evidence=evidence, interval=(low, high))
     if -rules.least < low and high < rules.least:
         return decision(NextStep("ended", why="equal"))
-    proved, summary = evidence >= PROOF, found.summary()
+    proved, summary = evidence >= PROOF, seen.summary()
     if proved and summary.effect < 0:
         return decision(NextStep("ended", why="reversed"))
-    if not proved and len(found.pairs) >= rules.most_pairs:
+    if not proved and len(seen.pairs) >= rules.most_pairs:
         return decision(NextStep("ended", why="unproved"))
     if not proved and summary.effect**2 < LIKELY**2 * 2 * summary.variance / summary.pairs:
         return decision(NextStep("pair"))
     belief = believe(summary, weights(summary.effect))
-    named = _named(found, belief, summary)
+    named = _named(seen, belief, summary)
     decision = partial(decision, belief=belief, named=named)
-    step = _next(found, belief, named, summary.variance)
+    step = _next(seen, belief, named, summary.variance)
     if not proved and step.what in ("confirm", "ended"):
         return decision(NextStep("pair"))
-    if step.what == "block" and len(found.pairs) >= rules.most_blocks:
+    if step.what == "block" and len(seen.pairs) >= rules.most_blocks:
         step = NextStep("ended", why="worn out")
     return decision(step)
 
 
-def proof(found: Evidence) -> tuple[float, float, float]:
+def proof(evidence: Evidence) -> tuple[float, float, float]:
     """The evidence that the ends differ, and the interval of their difference that holds however often one looks."""
     from perfvcs.statistics.evalues import t_mixture
 
-    if found.exact:
-        return (PROOF if found.pairs[-1] else 1.0), found.pairs[-1], found.pairs[-1]
-    seen = t_mixture([[0.0] * len(found.pairs)], [found.pairs], confidence=CERTAIN)
+    if evidence.exact:
+        return (PROOF if evidence.pairs[-1] else 1.0), evidence.pairs[-1], evidence.pairs[-1]
+    seen = t_mixture([[0.0] * len(evidence.pairs)], [evidence.pairs], confidence=CERTAIN)
     return float(seen.e[0]), float(seen.low[0]), float(seen.high[0])
 
 
-def _named(found: Evidence, belief: Belief, summary: EvidenceSummary) -> tuple[int, ...]:
+def _named(evidence: Evidence, belief: Belief, summary: EvidenceSummary) -> tuple[int, ...]:
     """The commits that are certain and confirmed: against their parents they differ in the direction of the ends.
 
     Between ends that are neighbours, their own difference does.
     """
     certain = [place + 1 for place in belief.change.argsort()[::-1].tolist() if belief.change[place] >= CERTAIN]
-    return tuple(commit for commit in certain if found.last == 1 or _is_confirmed(commit, summary))
+    return tuple(commit for commit in certain if evidence.last == 1 or _is_confirmed(commit, summary))
 
 
 def _is_confirmed(commit: int, summary: EvidenceSummary) -> bool:
@@ -135,20 +135,22 @@ def _is_settled(steps: list[float]) -> bool:
     return bool(seen.low[0] > 0 or seen.high[0] < 0)
 
 
-def _next(found: Evidence, belief: Belief, named: tuple[int, ...], variance: float) -> NextStep:
+def _next(evidence: Evidence, belief: Belief, named: tuple[int, ...], variance: float) -> NextStep:
     """The step by what is believed of the commits."""
     rest = float(belief.jump.sum()) - sum(float(belief.jump[commit - 1]) for commit in named)
     if named and rest <= OTHERS:
-        unsettled = [commit for commit in named if not found.exact and found.last > 1 and not _is_settled(found.steps[commit])]
+        unsettled = [
+            commit for commit in named if not evidence.exact and evidence.last > 1 and not _is_settled(evidence.steps[commit])
+        ]
         return NextStep("confirm", unsettled[0]) if unsettled else NextStep("ended", why="found")
     if named and rest < 0.5:  # whether a jump is the whole difference, and nothing is left for others
-        fewest = min(named, key=lambda commit: len(found.steps[commit]))
-        if len(found.steps[fewest]) < MOST_STEPS:
+        fewest = min(named, key=lambda commit: len(evidence.steps[commit]))
+        if len(evidence.steps[fewest]) < MOST_STEPS:
             return NextStep("confirm", fewest)
-    return _most_telling(found, belief, named, variance) or NextStep("ended", why="found" if named and rest < 0.5 else "range")
+    return _most_telling(evidence, belief, named, variance) or NextStep("ended", why="found" if named and rest < 0.5 else "range")
 
 
-def _most_telling(found: Evidence, belief: Belief, named: tuple[int, ...], variance: float) -> NextStep | None:
+def _most_telling(evidence: Evidence, belief: Belief, named: tuple[int, ...], variance: float) -> NextStep | None:
     """The block or pair of neighbours that tells most for its cost; None where none tells anything.
 
     A pair of neighbours that turns out to be the right one would have been measured anyway, so that it costs less the likelier it is.
@@ -157,25 +159,25 @@ def _most_telling(found: Evidence, belief: Belief, named: tuple[int, ...], varia
 
     from perfvcs.locate.evidence import OF_CANDIDATE, OF_PAIR
 
-    last, square = found.last, variance / belief.effect**2
+    last, square = evidence.last, variance / belief.effect**2
     build = BUILD * square
     built = np.zeros(last + 1, bool)
-    built[[0, last, *found.candidates, *(place for commit in found.steps for place in (commit - 1, commit))]] = True
+    built[[0, last, *evidence.candidates, *(place for commit in evidence.steps for place in (commit - 1, commit))]] = True
     skipped = np.zeros(last + 1, bool)
-    skipped[list(found.skipped)] = True
+    skipped[list(evidence.skipped)] = True
     jump = belief.jump / max(1.0, belief.jump.sum())
     unlikely = 1 - jump[:-1] - jump[1:]  # that a commit is not one of the pair that will confirm
     doubt = belief.doubt[:-1].copy()
-    for commit, values in found.candidates.items():
+    for commit, values in evidence.candidates.items():
         doubt[commit - 1] *= _left(OF_CANDIDATE * square / len(values))
-    blocks = _told(doubt, OF_CANDIDATE * square) / (3 + build * unlikely * ~built[1:-1])
+    blocks = _information(doubt, OF_CANDIDATE * square) / (3 + build * unlikely * ~built[1:-1])
     blocks[skipped[1:-1] | (doubt < WORTHLESS)] = 0.0
     likely = np.minimum(belief.jump, LIKELIEST)
     doubt = belief.moved * (1 - likely)
-    for commit, values in found.steps.items():
+    for commit, values in evidence.steps.items():
         doubt[commit - 1] *= _left(OF_PAIR * square / len(values)) if len(values) < MOST_STEPS else 0.0
     builds = (~built[1:]).astype(float) + ~built[:-1]
-    steps = _told(doubt, OF_PAIR * square) / ((2 + build * builds) * (1 - likely))
+    steps = _information(doubt, OF_PAIR * square) / ((2 + build * builds) * (1 - likely))
     steps[skipped[1:] | skipped[:-1] | (belief.jump < OTHERS)] = 0.0
     steps[[commit - 1 for commit in named]] = 0.0
     if blocks.max(initial=0.0) <= 0.0 and steps.max() <= 0.0:
@@ -192,7 +194,7 @@ def _left(variance: float) -> float:
     return variance / (variance + OWN**2)
 
 
-def _told(doubt: NDArray[np.float64], variance: float) -> NDArray[np.float64]:
+def _information(doubt: NDArray[np.float64], variance: float) -> NDArray[np.float64]:
     """About how many nats one more value tells, with that ``variance``, of whether a level has moved; ``doubt`` is p (1 - p)."""
     import numpy as np
 

@@ -20,33 +20,33 @@ class Effect(NamedTuple):
     pairs: int
 
 
-def own(found: Bisection, number: int) -> Effect:
+def own(bisection: Bisection, number: int) -> Effect:
     """What a commit changed against its parent."""
-    assert found.outcome is not None
-    return effect(found.outcome.evidence.steps.get(number) or found.outcome.evidence.pairs, found)
+    assert bisection.outcome is not None
+    return effect(bisection.outcome.evidence.steps.get(number) or bisection.outcome.evidence.pairs, bisection)
 
 
-def part(found: Bisection, number: int) -> float | None:
+def part(bisection: Bisection, number: int) -> float | None:
     """What share of the whole difference a commit made."""
-    assert found.outcome is not None
-    evidence = found.outcome.evidence
+    assert bisection.outcome is not None
+    evidence = bisection.outcome.evidence
     whole = sum(evidence.pairs) / len(evidence.pairs)
     steps = evidence.steps.get(number)
     return sum(steps) / len(steps) / whole if steps and whole else None
 
 
-def effect(values: list[float], found: Bisection) -> Effect:
+def effect(values: list[float], bisection: Bisection) -> Effect:
     """The mean of differences with Student's interval, back from logarithms and in the metric's own direction."""
     from perfvcs.statistics.difference import paired
 
-    assert found.outcome is not None and found.target is not None
+    assert bisection.outcome is not None and bisection.target is not None
     if len(values) > 1:
         seen = paired([[0.0] * len(values)], [values])
         ends = [float(seen.estimate[0]), float(seen.low[0]), float(seen.high[0])]
     else:
         ends = [values[0]] * 3
-    if found.target.sign < 0:
+    if bisection.target.sign < 0:
         ends = [-ends[0], -ends[2], -ends[1]]
-    if found.outcome.logarithmic:
+    if bisection.outcome.logarithmic:
         ends = [expm1(min(end, LARGEST_EXPONENT)) for end in ends]
     return Effect(ends[0], ends[1], ends[2], len(values))

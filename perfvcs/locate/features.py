@@ -65,34 +65,34 @@ def _named(body: Sequence[ast.AST], parts: Sequence[str]) -> list[ast.AST]:
     return found
 
 
-def _walk(node: ast.AST, depth: int, found: Features, *, whole: bool) -> None:
+def _walk(node: ast.AST, depth: int, features: Features, *, whole: bool) -> None:
     line = getattr(node, "lineno", 0)
     if whole and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return  # what stands outside of functions
     inner = depth
     if isinstance(node, (*LOOPS, *COMPREHENSIONS)):
         inner += len(node.generators) if isinstance(node, COMPREHENSIONS) else 1
-        found.loops[inner].append(line)
+        features.loops[inner].append(line)
     elif isinstance(node, ast.Call):
-        _call(node, depth, found)
+        _call(node, depth, features)
     elif isinstance(node, (ast.If, ast.IfExp, ast.Match)):
-        found.conditions.append(line)
+        features.conditions.append(line)
     elif isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And):  # `or` gives defaults, too
-        found.conditions += [line] * (len(node.values) - 1)
+        features.conditions += [line] * (len(node.values) - 1)
     elif isinstance(node, (ast.Try, ast.Raise, ast.Assert)):
-        found.exceptions.append(line)
+        features.exceptions.append(line)
     elif isinstance(node, (ast.With, ast.AsyncWith)):
-        found.locks += [
+        features.locks += [
             line for item in node.items if LOCKS.match(_last(item.context_expr)) or "lock" in _last(item.context_expr).lower()
         ]
     elif isinstance(node, (ast.Import, ast.ImportFrom)):
-        found.imports.update({alias.name: line for alias in node.names})
+        features.imports.update({alias.name: line for alias in node.names})
     elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and node.slice.lower is node.slice.upper is None:
-        found.slices.append(line)
+        features.slices.append(line)
     if kind := DISPLAYS.get(type(node)):
-        found.containers[kind].append(line)
+        features.containers[kind].append(line)
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        found.caches += [
+        features.caches += [
             one.lineno for one in node.decorator_list if _last(one.func if isinstance(one, ast.Call) else one) in CACHES
         ]
     first = (
@@ -103,20 +103,20 @@ def _walk(node: ast.AST, depth: int, found: Features, *, whole: bool) -> None:
         else []
     )
     for child in ast.iter_child_nodes(node):
-        _walk(child, depth if child in first else inner, found, whole=whole)
+        _walk(child, depth if child in first else inner, features, whole=whole)
 
 
-def _call(node: ast.Call, depth: int, found: Features) -> None:
+def _call(node: ast.Call, depth: int, features: Features) -> None:
     name = _last(node.func)
     if not name:
         return
     if name == "range" and depth == 0:
         return  # a loop's own
-    found.calls[name].append((depth, node.lineno))
+    features.calls[name].append((depth, node.lineno))
     if kind := CONTAINERS.get(name):
-        found.containers[kind].append(node.lineno)
+        features.containers[kind].append(node.lineno)
     if LOCKS.match(name):
-        found.locks.append(node.lineno)
+        features.locks.append(node.lineno)
 
 
 def _last(node: ast.AST) -> str:

@@ -124,10 +124,12 @@ def _of_project(table: dict[str, Any]) -> dict[str, Any]:
     return {**rest, "project": project, "tool": tools}
 
 
-def _of_sections(found: Mapping[str, Mapping[str, str]], name: str) -> dict[str, dict[str, str]]:
+def _of_sections(sections: Mapping[str, Mapping[str, str]], name: str) -> dict[str, dict[str, str]]:
     if name == "tox.ini":  # tox calls perf, not the other way round
-        return {section: dict(table) for section, table in found.items() if section == "pytest"}
-    kept = {section: dict(table) for section, table in found.items() if section.partition(":")[0].partition("-")[0] not in _TOOLS}
+        return {section: dict(table) for section, table in sections.items() if section == "pytest"}
+    kept = {
+        section: dict(table) for section, table in sections.items() if section.partition(":")[0].partition("-")[0] not in _TOOLS
+    }
     if "metadata" in kept:
         kept["metadata"] = {key: value for key, value in kept["metadata"].items() if key.replace("-", "_") not in _PROJECT}
     return kept

@@ -74,9 +74,9 @@ class _Closure:
     """Follows changed names from where they are bound to where they are mentioned."""
 
     def __init__(
-        self, changes: Changes, sources: Sources, outside: frozenset[str], found: ChangeReach, *, owners: bool = False
+        self, changes: Changes, sources: Sources, outside: frozenset[str], reach: ChangeReach, *, owners: bool = False
     ) -> None:
-        self.changes, self.sources, self.found, self.owners = changes, sources, found, owners
+        self.changes, self.sources, self.found, self.owners = changes, sources, reach, owners
         self.outside: dict[str, set[str]] = defaultdict(set)
         for function in outside:
             path, _, name = function.rpartition(":")

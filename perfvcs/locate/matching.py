@@ -73,20 +73,20 @@ def match(a: CallTree, b: CallTree, renamed: Mapping[str, str] | None = None) ->
     return found
 
 
-def _estimate(found: MatchedTree, node: int) -> None:
+def _estimate(matched: MatchedTree, node: int) -> None:
     """Set the calls of a node that is a part of its caller on one side or both."""
-    unknown = [isnan(calls[node]) for calls in found.calls]
+    unknown = [isnan(calls[node]) for calls in matched.calls]
     if not any(unknown):
         return
-    if INLINED not in found.names[node]:
-        found.names[node] = inlined(found.names[node])
-    parent = found.parents[node]
+    if INLINED not in matched.names[node]:
+        matched.names[node] = inlined(matched.names[node])
+    parent = matched.parents[node]
     rates = [
         calls[node] / calls[parent]
-        for calls, lost in zip(found.calls, unknown, strict=True)
+        for calls, lost in zip(matched.calls, unknown, strict=True)
         if not lost and calls[node] and calls[parent]
     ]
-    for calls, lost in zip(found.calls, unknown, strict=True):
+    for calls, lost in zip(matched.calls, unknown, strict=True):
         if lost:
             calls[node] = calls[parent] * (rates[0] if rates else 1.0)
 

@@ -56,14 +56,16 @@ class Belief:
         return sorted(found)
 
 
-def believe(found: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
-    """The posterior by what was ``found``; ``weights`` are the commits' shares of the prior, shape (commits,), place 0 for commit 1."""
+def believe(summary: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
+    """The posterior by what was ``summary``; ``weights`` are the commits' shares of the prior, shape (commits,), place 0 for commit 1."""
     import numpy as np
 
     grid, prior = _levels(), weights / weights.sum()
     before = np.concatenate([[0.0], np.cumsum(prior)])  # weight up to each commit
-    nodes = sorted({0, len(prior), *found.candidates, *(commit for one in found.steps for commit in (one - 1, one))})
-    seen = {commit: _seen(mean / found.effect + 0.5, count, grid, found) for commit, (mean, count) in found.candidates.items()}
+    nodes = sorted({0, len(prior), *summary.candidates, *(commit for one in summary.steps for commit in (one - 1, one))})
+    seen = {
+        commit: _seen(mean / summary.effect + 0.5, count, grid, summary) for commit, (mean, count) in summary.candidates.items()
+    }
     start, end = (np.isclose(grid, level).astype(float) for level in (0.0, 1.0))
     emitted = [start, *(seen.get(node, np.ones(len(grid))) for node in nodes[1:-1]), end]
     links, chances, squares = [], [], []
@@ -74,9 +76,9 @@ def believe(found: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
         stay, small, jump = (
             (1 - chance) * (1 - drift) * np.eye(len(grid)), (1 - chance) * drift * _drifts(), chance * _jumps()
         )  # fmt: skip
-        if last - first == 1 and last in found.steps:
-            mean, count = found.steps[last]
-            likely = _stepped(mean / found.effect, count, grid, found)
+        if last - first == 1 and last in summary.steps:
+            mean, count = summary.steps[last]
+            likely = _stepped(mean / summary.effect, count, grid, summary)
             stay, small, jump = stay * likely, small * likely, jump * likely
         links.append((stay, small, jump))
     forward = [start]
@@ -104,10 +106,10 @@ def believe(found: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
         mean, square = ((1 - share) * old + share * new for old, new in zip(*both, strict=True))
         doubt[first:last] = square - mean**2
     levels = {
-        commit: (mean / found.effect + 0.5, _variance(count, 0.5, found) ** 0.5)
-        for commit, (mean, count) in found.candidates.items()
+        commit: (mean / summary.effect + 0.5, _variance(count, 0.5, summary) ** 0.5)
+        for commit, (mean, count) in summary.candidates.items()
     }
-    return Belief(jump, change, doubt, moved, found.effect, (2 * found.variance / found.pairs) ** 0.5, levels)
+    return Belief(jump, change, doubt, moved, summary.effect, (2 * summary.variance / summary.pairs) ** 0.5, levels)
 
 
 @cache
@@ -143,22 +145,22 @@ def _jumps() -> NDArray[np.float64]:
     return found
 
 
-def _variance(count: int, share: float, found: EvidenceSummary) -> float:
+def _variance(count: int, share: float, summary: EvidenceSummary) -> float:
     """The variance of a commit's level: its executions', its build's, and that of the ends it is compared with."""
     from perfvcs.locate.evidence import OF_CANDIDATE, OF_PAIR
 
-    executions = found.variance * (OF_CANDIDATE / count + OF_PAIR * share**2 / found.pairs)
-    return executions / found.effect**2 + OWN**2
+    executions = summary.variance * (OF_CANDIDATE / count + OF_PAIR * share**2 / summary.pairs)
+    return executions / summary.effect**2 + OWN**2
 
 
-def _seen(level: float, count: int, grid: NDArray[np.float64], found: EvidenceSummary) -> NDArray[np.float64]:
+def _seen(level: float, count: int, grid: NDArray[np.float64], summary: EvidenceSummary) -> NDArray[np.float64]:
     """How likely a commit's measured ``level`` is by its true one."""
-    return _t((level - grid) ** 2 / _variance(count, 0.5, found), found.free)
+    return _t((level - grid) ** 2 / _variance(count, 0.5, summary), summary.free)
 
 
-def _stepped(step: float, count: int, grid: NDArray[np.float64], found: EvidenceSummary) -> NDArray[np.float64]:
+def _stepped(step: float, count: int, grid: NDArray[np.float64], summary: EvidenceSummary) -> NDArray[np.float64]:
     """How likely the measured difference of a commit to its parent is by both of their levels, the parent's first."""
-    return _t((step - (grid - grid[:, None])) ** 2 / (2 * found.variance / count / found.effect**2 + OWN**2), found.free)
+    return _t((step - (grid - grid[:, None])) ** 2 / (2 * summary.variance / count / summary.effect**2 + OWN**2), summary.free)
 
 
 def _t(square: NDArray[np.float64], free: int) -> NDArray[np.float64]:

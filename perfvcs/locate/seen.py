@@ -51,9 +51,9 @@ class Seen:
             if len({one.header.design.version for one in members}) == len(self.commits(about.what, commit)):
                 self.blocks += self.read(members, about.what, commit)
 
-    def _is_target(self, one: Measured) -> bool:
-        job, target = one.header.job, self.begun.target
-        return (job.label, job.collector) == (target.job, target.collector) and one.header.dirty is None
+    def _is_target(self, measured: Measured) -> bool:
+        job, target = measured.header.job, self.begun.target
+        return (job.label, job.collector) == (target.job, target.collector) and measured.header.dirty is None
 
     def read(self, members: Sequence[Measured], what: str, commit: int) -> list[SeenBlock]:
         """The blocks that all of a session's versions have; each was measured on one host."""

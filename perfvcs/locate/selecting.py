@@ -134,8 +134,8 @@ class _Selector:
         found = self._records.get(unit)
         return found is not None and found.command == cell.cmd
 
-    def _evidence(self, unit: BenchmarkUnit, cell: Cell, found: ChangeReach) -> BenchmarkReach:
-        if found.empty or found.everything:
+    def _evidence(self, unit: BenchmarkUnit, cell: Cell, changed: ChangeReach) -> BenchmarkReach:
+        if changed.empty or changed.everything:
             return BenchmarkReach(None)
         known = self._record(unit, cell)
         if known is not None:

@@ -63,7 +63,7 @@ def rank(units: Collection[ChangedUnit], evidence: Iterable[TreeEvidence], place
     return sorted(found.values(), key=lambda suspect: (-suspect.score, not suspect.reached, suspect.unit.key))
 
 
-def _add(found: dict[str, Suspect], evidence: TreeEvidence, places: Places, sign: float) -> None:
+def _add(suspects: dict[str, Suspect], evidence: TreeEvidence, places: Places, sign: float) -> None:
     """What one measure says of the suspects; of several, the one that says most counts."""
     base, tree = evidence.base, evidence.tree
     amounts = {
@@ -75,7 +75,7 @@ def _add(found: dict[str, Suspect], evidence: TreeEvidence, places: Places, sign
     through: dict[str, tuple[float, str]] = {}
     is_known = any(INLINED in name and places.owner(name) for name in set(tree.names))
     called = {owner for owner in (places.owner(name) for name in set(tree.names) if INLINED not in name) if owner}
-    for caller, callee in () if is_known else _inlined(found, tree, places):
+    for caller, callee in () if is_known else _inlined(suspects, tree, places):
         amount = amounts.get(caller, 0.0)
         if amount > amounts.get(callee, 0.0):
             led[callee] += amount
@@ -85,15 +85,15 @@ def _add(found: dict[str, Suspect], evidence: TreeEvidence, places: Places, sign
         if amount < LEAST * whole:
             continue
         hidden = places.inside(name, called)
-        if name in found:
-            for key in hidden & found.keys():  # a compiler's choice: the change may be in either
+        if name in suspects:
+            for key in hidden & suspects.keys():  # a compiler's choice: the change may be in either
                 led[key] += CALLED * amount
                 through[key] = max(through.get(key, (0.0, "")), (CALLED * amount, name))
             continue
-        for key, weight in _explaining(found, evidence, places, name, reached, hidden).items():
+        for key, weight in _explaining(suspects, evidence, places, name, reached, hidden).items():
             led[key] += weight * amount
             through[key] = max(through.get(key, (0.0, "")), (weight * amount, name))
-    for key, suspect in found.items():
+    for key, suspect in suspects.items():
         suspect.reached = suspect.reached or key in reached
         own = evidence.contributions.get(key)
         amount = amounts.get(key, 0.0)
@@ -110,7 +110,7 @@ def _add(found: dict[str, Suspect], evidence: TreeEvidence, places: Places, sign
             suspect.through = through.get(key, (0.0, ""))[1]
 
 
-def _inlined(found: Mapping[str, Suspect], tree: MatchedTree, places: Places) -> set[tuple[str, str]]:
+def _inlined(suspects: Mapping[str, Suspect], tree: MatchedTree, places: Places) -> set[tuple[str, str]]:
     """Pairs of changed functions of C and C++ of which the second is in the first's body on one side, and called by it on the other.
 
     What a compiler makes of it says nothing of who changed: without debug information the callee's cost looks like its caller's.
@@ -122,12 +122,12 @@ def _inlined(found: Mapping[str, Suspect], tree: MatchedTree, places: Places) ->
         if (
             callee is not None
             and one_sided
-            and callee in found
-            and language(found[callee].unit.path) == "c"
-            and not found[callee].unit.is_new
+            and callee in suspects
+            and language(suspects[callee].unit.path) == "c"
+            and not suspects[callee].unit.is_new
         ):
             caller = places.owner(tree.names[parent])
-            if caller is not None and caller in found and caller != callee and tree.calls[0][parent] and tree.calls[1][parent]:
+            if caller is not None and caller in suspects and caller != callee and tree.calls[0][parent] and tree.calls[1][parent]:
                 pairs.add((caller, callee))
     return pairs
 
@@ -138,13 +138,13 @@ def _settled(amount: float, noise: float) -> float:
 
 
 def _explaining(
-    found: Mapping[str, Suspect], evidence: TreeEvidence, places: Places, name: str, reached: set[str], hidden: set[str]
+    suspects: Mapping[str, Suspect], evidence: TreeEvidence, places: Places, name: str, reached: set[str], hidden: set[str]
 ) -> dict[str, float]:
     """The suspects that may have led to what an unchanged function costs more, with how well they explain it."""
     tree, contribution = evidence.tree, evidence.contributions[name]
     file, _, function = name.partition(":")
     weights: dict[str, float] = {}
-    for key, suspect in found.items():
+    for key, suspect in suspects.items():
         path, inside = suspect.unit.path, suspect.unit.name
         if path == file and _class(inside) and _class(inside) == _class(function):
             weights[key] = SAME_CLASS
@@ -160,11 +160,11 @@ def _explaining(
     while node > 0:
         node = tree.parents[node]
         owner = places.owner(tree.names[node]) if node > 0 else None
-        if owner is not None and owner in found and owner != name:
+        if owner is not None and owner in suspects and owner != name:
             weights[owner] = max(weights[owner], CALLER - 0.02 * min(distance, 10))
             distance += 1
     below = _called(tree, contribution.heaviest, places)
-    for owner in below & found.keys():
+    for owner in below & suspects.keys():
         weights[owner] = max(weights[owner], CALLED)
     return weights
 

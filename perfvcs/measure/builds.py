@@ -82,11 +82,11 @@ def key_of(*parts: object) -> str:
     return hashlib.sha256(repr(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
-def _forget(place: Path) -> None:
-    if os.path.lexists(place):
+def _forget(folder: Path) -> None:
+    if os.path.lexists(folder):
         with suppress(FileNotFoundError):
-            (place / DIGEST).unlink()  # first, so that nobody takes half of it
-        remove(place)
+            (folder / DIGEST).unlink()  # first, so that nobody takes half of it
+        remove(folder)
 
 
 def _files(top: Path) -> Iterator[tuple[Path, os.stat_result]]:

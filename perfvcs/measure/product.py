@@ -63,16 +63,16 @@ class Product:
         return replace(cell, cmd=shlex.join(self.words) + rest)
 
     @contextmanager
-    def laid_out(self, place: Path) -> Iterator[Path]:
-        """A copy of its folder at ``place``, which is removed on the way out. Raises CheckoutError."""
+    def laid_out(self, copy: Path) -> Iterator[Path]:
+        """A copy of its folder at ``copy``, which is removed on the way out. Raises CheckoutError."""
         assert self.folder is not None
         try:
-            _copy(self.folder, self.commit, place)
+            _copy(self.folder, self.commit, copy)
             if _of_folder(self.name, self.folder, self.commit or "").digest != self.digest:
                 raise CheckoutError(f"{self.folder} changed while it was copied: measure again")
-            yield place
+            yield copy
         finally:
-            remove(place)
+            remove(copy)
 
 
 def read(text: str, project: Project) -> Product:
@@ -148,14 +148,14 @@ def _repository(folder: Path) -> Project | None:
     return found if found.root == folder and not found.bare else None
 
 
-def _copy(folder: Path, commit: str | None, place: Path) -> None:
+def _copy(folder: Path, commit: str | None, target: Path) -> None:
     """What the folder holds, or held at a commit; in a git repository without what git ignores."""
     repository = _repository(folder)
     if repository is not None:
-        clone(repository, commit, place, changes=None if commit else WorkingChanges(repository))
+        clone(repository, commit, target, changes=None if commit else WorkingChanges(repository))
         return
     try:
-        shutil.copytree(folder, place, symlinks=True, ignore=LEFT_OUT)
+        shutil.copytree(folder, target, symlinks=True, ignore=LEFT_OUT)
     except (OSError, shutil.Error) as error:
         why = error.args[0][0][2] if isinstance(error, shutil.Error) else error.strerror
         raise CheckoutError(f"{folder} cannot be copied: {why}") from None

@@ -54,18 +54,18 @@ def prune(folder: Path, keep: int) -> list[Path]:
     return removed
 
 
-def _used(place: Path) -> float:
+def _used(folder: Path) -> float:
     """When an environment was used last; 0 of one that is not complete."""
     with suppress(OSError):
-        return (place / COMPLETE).stat().st_mtime
+        return (folder / COMPLETE).stat().st_mtime
     return 0.0
 
 
-def _gone(place: Path, used: float) -> bool:
+def _gone(folder: Path, used: float) -> bool:
     """Remove an environment, unless somebody is making it; whether it went."""
-    with suppress(EnvironmentBusy), locked(place, 0):
-        if used or not (place / COMPLETE).exists():
-            remove(place)
-            lock_of(place).unlink(missing_ok=True)
+    with suppress(EnvironmentBusy), locked(folder, 0):
+        if used or not (folder / COMPLETE).exists():
+            remove(folder)
+            lock_of(folder).unlink(missing_ok=True)
             return True
     return False

@@ -74,11 +74,11 @@ class _Quiet:
         self.reasons.append(failure)
 
 
-def first_that_runs(repository: Repository, found: Sequence[Proposal], progress: Progress) -> Trial | None:
+def first_that_runs(repository: Repository, proposals: Sequence[Proposal], progress: Progress) -> Trial | None:
     """The first proposal that builds and runs at the committed HEAD, or None; prints why the others do not."""
     failed: set[tuple[str, ...]] = set()
     with repository.measuring():
-        for one in found:
+        for one in proposals:
             if one.build in failed:
                 continue
             progress.say(f"trying `{one.cmd}`{' after ' + '; '.join(one.build) if one.build else ''}")

@@ -230,13 +230,13 @@ def _shared(made: VirtualEnvironment) -> VirtualEnvironment:
     return made
 
 
-def _same(place: Path) -> Path:
+def _same(folder: Path) -> Path:
     """The environment that one shares; itself where it shares none."""
     try:
-        name = place.with_name(place.name + SAME).read_text("utf-8", "replace")
+        name = folder.with_name(folder.name + SAME).read_text("utf-8", "replace")
     except OSError:
-        return place
-    return place.with_name(name) if NAME.fullmatch(name) else place
+        return folder
+    return folder.with_name(name) if NAME.fullmatch(name) else folder
 
 
 def note(folder: Path) -> dict[str, Any]:

@@ -48,6 +48,8 @@ def answer(subject: Subject) -> Answer | None:
     )  # fmt: skip
 
 
-def _line(one: BriefLine) -> AnswerLine:
-    sign = SEEN[one.word].sign if one.word in (*WORDS, "accepted") and one.word in SEEN else ""
-    return AnswerLine(one.word, sign, one.name, one.numbers.replace("->", "→"), [text.replace("->", "→") for text in one.details])
+def _line(line: BriefLine) -> AnswerLine:
+    sign = SEEN[line.word].sign if line.word in (*WORDS, "accepted") and line.word in SEEN else ""
+    return AnswerLine(
+        line.word, sign, line.name, line.numbers.replace("->", "→"), [text.replace("->", "→") for text in line.details]
+    )

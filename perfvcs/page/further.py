@@ -48,10 +48,10 @@ class Further:
     missing: int = 0
 
 
-def on_demand(pieces: Iterable[PagePiece], told: PageTable | None) -> Further:
+def on_demand(pieces: Iterable[PagePiece], table: PageTable | None) -> Further:
     """As many of the pieces as there is room for, in their order."""
     asked = list(pieces)
-    found = [numbers for piece in asked[:MOST] if (numbers := _numbers(piece, told)) is not None]
+    found = [numbers for piece in asked[:MOST] if (numbers := _numbers(piece, table)) is not None]
     while found:
         packed = compressed(msgspec.json.encode(found).decode())
         if len(packed) <= ROOM:
@@ -60,7 +60,7 @@ def on_demand(pieces: Iterable[PagePiece], told: PageTable | None) -> Further:
     return Further(missing=len(asked))
 
 
-def _numbers(piece: PagePiece, told: PageTable | None) -> FigureNumbers | None:
+def _numbers(piece: PagePiece, table: PageTable | None) -> FigureNumbers | None:
     """The numbers of a piece; None where it is not of one benchmark and metric."""
     if piece.scope not in ("sample", "sizes"):
         return None
@@ -73,7 +73,7 @@ def _numbers(piece: PagePiece, told: PageTable | None) -> FigureNumbers | None:
     chosen = scale(max(float(abs(values).max()) for _, values in columns), unit)
     return FigureNumbers(
         shorten(piece.section, NAME), metric_name(piece.metric), chosen.unit,
-        "" if told is None else shorten(told.sentence(piece.key, piece.metric), NAME),
+        "" if table is None else shorten(table.sentence(piece.key, piece.metric), NAME),
         [_rounded(values * chosen.factor) for _, values in columns],
         [_rounded(sizes) for sizes, _ in columns] if piece.scope == "sizes" else [],
     )  # fmt: skip

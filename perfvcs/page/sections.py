@@ -65,11 +65,11 @@ class Section:
 class PageFigures:
     """All figures of a page, the anchor of every benchmark that has one, and the pieces that were left out.
 
-    ``told`` is what the page's table says of each benchmark, which the figures' alternative texts repeat; ``asked`` is as in ``draw``.
+    ``table`` is what the page's table says of each benchmark, which the figures' alternative texts repeat; ``asked`` is as in ``draw``.
     """
 
     archive: FigureArchive
-    told: PageTable | None = None
+    table: PageTable | None = None
     asked: bool = False
     sections: dict[str, Section] = field(default_factory=dict)
     anchors: dict[Key, str] = field(default_factory=dict)
@@ -114,14 +114,14 @@ class PageFigures:
 
     def _label(self, piece: PagePiece, name: str, module: str) -> str:
         """What a figure shows, in words: whose, what its numbers are, and how it is to be read."""
-        numbers = "" if self.told is None else self.told.sentence(piece.key, piece.metric)
+        numbers = "" if self.table is None else self.table.sentence(piece.key, piece.metric)
         about = (sys.modules[module].__doc__ or name).partition("\n")[0]
         whose = ", ".join(filter(None, [shorten(piece.section, 120), metric_name(piece.metric)]))
         return f"{whose}: {numbers}. {about}" if numbers else f"{whose}. {about}"
 
 
 def draw(
-    subject: Subject, chosen: Sequence[Drawable], told: PageTable | None = None, backend: Backend = "canvas", *, asked: bool = False,
+    subject: Subject, chosen: Sequence[Drawable], table: PageTable | None = None, backend: Backend = "canvas", *, asked: bool = False,
     room: int = ASKED,
 ) -> PageFigures:  # fmt: skip
     """The figures of a subject by these views, so many as a page can hold; ``backend`` is what bokeh draws with.
@@ -134,7 +134,7 @@ def draw(
     for one in chosen:
         by_scope.setdefault(one.view.scope, []).append(one)
     cut = [piece for piece in pieces(subject, curves="sizes" in by_scope) if piece.scope in by_scope] if chosen else []
-    found, points = PageFigures(FigureArchive(backend), told, asked), _points(len(cut) * len(chosen))
+    found, points = PageFigures(FigureArchive(backend), table, asked), _points(len(cut) * len(chosen))
     for piece in cut:
         drawn = False
         if found.plots < FIGURES and len(found.left_out) < MISSES:

@@ -92,7 +92,7 @@ def _verdicts(report: Report, names: Naming) -> PageTable:
         cells.setdefault((names.change(change), ""), {}).setdefault(change.metric, _verdict(change))
     counts = Counter(seen(change)[0] for change in report.changes)
     counted_words = ", ".join(
-        tallied([(word, counts[word])]).replace(" ", f" {look.sign} ", 1) for word, look in SEEN.items() if counts[word]
+        tallied([(word, counts[word])]).replace(" ", f" {style.sign} ", 1) for word, style in SEEN.items() if counts[word]
     )
     confidence = report.changes[0].confidence if report.changes else 0.99
     notes = [f"Change of the target against the baseline with its {100 * confidence:g} % interval; every execution counts once."]
@@ -105,11 +105,11 @@ def _verdict(change: Change) -> TableCell:
     detail = step(change.baseline, change.target, change.unit).replace("->", "→") or "".join(centres) or change.reason
     design = f"{change.executions[0]} and {change.executions[1]} executions, method {change.method}"
     reason = change.reason or design if change.accepted is None else change.accepted
-    word, look = seen(change)
+    word, style = seen(change)
     found = [finding(change), *(found_in(cluster) for cluster in change.clusters or () if cluster.regressed)]
     said = shorten("; ".join(filter(None, found)), 300)
     small = "\n".join(filter(None, [shorten(detail, 120), said]))
-    return TableCell(text, small, word, look.sign, shorten(reason, 300), said, change.effect)
+    return TableCell(text, small, word, style.sign, shorten(reason, 300), said, change.effect)
 
 
 def _newest(history: Sequence[Series]) -> PageTable:

@@ -70,10 +70,10 @@ def variations(profiles: Sequence[Profile]) -> list[Variation]:
     found = spreads([Measured.of(profile) for profile in profiles])
     keys = {(one.uid, one.size, one.metric) for one in found if one.difference is not None}
     raw = [runs(profile, keys) for profile in profiles]
-    return [_looked_into(one, [rows[key] for rows in raw if (key := (one.uid, one.size, one.metric)) in rows]) for one in found]
+    return [_with_inside(one, [rows[key] for rows in raw if (key := (one.uid, one.size, one.metric)) in rows]) for one in found]
 
 
-def _looked_into(variation: Variation, sessions: Sequence[Mapping[Place, list[float]]]) -> Variation:
+def _with_inside(variation: Variation, sessions: Sequence[Mapping[Place, list[float]]]) -> Variation:
     if not sessions:
         return variation
     usual = int(median(map(len, sessions[-1].values())))

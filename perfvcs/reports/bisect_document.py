@@ -16,36 +16,36 @@ if TYPE_CHECKING:
 LARGEST_EVIDENCE = 1e300  # evidence beyond it is infinite, which JSON has no number for
 
 
-def json(found: Bisection) -> str:
+def json(bisection: Bisection) -> str:
     """A bisection as one JSON object."""
-    return escaped(msgspec.json.format(msgspec.json.encode(document(found))).decode())
+    return escaped(msgspec.json.format(msgspec.json.encode(document(bisection))).decode())
 
 
-def document(found: Bisection) -> dict[str, Any]:
+def document(bisection: Bisection) -> dict[str, Any]:
     """Its ends, its target, every commit with what is known of it, and what was measured."""
-    target = found.target
+    target = bisection.target
     base = {
-        "good": found.span.good,
-        "bad": found.span.bad,
-        "ended": found.why if found.outcome or found.report else "",
+        "good": bisection.span.good,
+        "bad": bisection.span.bad,
+        "ended": bisection.why if bisection.outcome or bisection.report else "",
         "target": target and {"benchmark": describe_target(target), **msgspec.structs.asdict(target)},
-        "commits": _commits(found),
+        "commits": _commits(bisection),
     }
-    outcome, begun = found.outcome, found.begun
+    outcome, begun = bisection.outcome, bisection.begun
     if outcome is None or begun is None:
         return base
     belief, evidence = outcome.decision.belief, outcome.evidence
     named = [
         {
-            "commit": found.span.commits[place],
+            "commit": bisection.span.commits[place],
             "probability": float(belief.change[place - 1]) if belief else None,
-            "step": own(found, place)._asdict(),
+            "step": own(bisection, place)._asdict(),
         }
         for place in sorted(outcome.decision.named)
     ]
     return base | {
         "good_value": outcome.values.get(0),
-        "effect": effect(evidence.pairs, found)._asdict() if evidence.pairs else None,
+        "effect": effect(evidence.pairs, bisection)._asdict() if evidence.pairs else None,
         "evidence": min(outcome.decision.evidence, LARGEST_EVIDENCE),
         "named": named,
         "blocks": outcome.blocks,
@@ -54,28 +54,28 @@ def document(found: Bisection) -> dict[str, Any]:
         "built": len(begun.built),
         "seconds": begun.seconds,
         "sessions": [one.session for one in begun.sessions],
-        "within": found.within and document(found.within),
+        "within": bisection.within and document(bisection.within),
     }
 
 
-def _commits(found: Bisection) -> list[dict[str, Any]]:
-    share, rows = found.shares(), []
-    for place, commit in enumerate(found.span.commits[1:]):
-        row: dict[str, Any] = {"commit": commit, "merge": commit in found.span.merges, "prior": share[place]}
-        if found.suspects:
-            row |= {"suspect": found.suspects[place].touches, "reasons": found.suspects[place].reasons}
-        rows.append(row | (_measured(found, place + 1) if found.outcome else {}))
+def _commits(bisection: Bisection) -> list[dict[str, Any]]:
+    share, rows = bisection.shares(), []
+    for place, commit in enumerate(bisection.span.commits[1:]):
+        row: dict[str, Any] = {"commit": commit, "merge": commit in bisection.span.merges, "prior": share[place]}
+        if bisection.suspects:
+            row |= {"suspect": bisection.suspects[place].touches, "reasons": bisection.suspects[place].reasons}
+        rows.append(row | (_measured(bisection, place + 1) if bisection.outcome else {}))
     return rows
 
 
-def _measured(found: Bisection, number: int) -> dict[str, Any]:
+def _measured(bisection: Bisection, number: int) -> dict[str, Any]:
     """What was measured of a commit: its mean value, the share of the difference that it has, and its probability."""
-    assert found.outcome is not None and found.begun is not None
-    belief = found.outcome.decision.belief
+    assert bisection.outcome is not None and bisection.begun is not None
+    belief = bisection.outcome.decision.belief
     return {
         "probability": None if belief is None else float(belief.jump[number - 1]),
-        "value": found.outcome.values.get(number),
+        "value": bisection.outcome.values.get(number),
         "level": belief.levels[number][0] if belief and number in belief.levels else None,
-        "blocks": len(found.outcome.evidence.candidates.get(number, ())),
-        "skipped": found.begun.skipped.get(found.span.commits[number]),
+        "blocks": len(bisection.outcome.evidence.candidates.get(number, ())),
+        "skipped": bisection.begun.skipped.get(bisection.span.commits[number]),
     }

@@ -46,26 +46,26 @@ class CommitLevel(NamedTuple):
 
 
 @micro_sign()
-def page(repository: Repository, found: Bisection) -> str:
+def page(repository: Repository, bisection: Bisection) -> str:
     """The page as one HTML document without scripts; nothing in it comes from another place."""
-    about = found.target and f"{describe_target(found.target)}, {metric_name(found.target.metric)}"
-    title = f"{about or 'bisection'}: {found.span.good[:10]} -> {found.span.bad[:10]}"
-    rows, left = _rows(repository, found)
+    about = bisection.target and f"{describe_target(bisection.target)}, {metric_name(bisection.target.metric)}"
+    title = f"{about or 'bisection'}: {bisection.span.good[:10]} -> {bisection.span.bad[:10]}"
+    rows, left = _rows(repository, bisection)
     scale = [(f"{100 * share:.0f} %", round(_height(share), 1)) for share in (0.0, 0.5, 1.0)]
     return render(
         "bisect.html",
         title=title,
-        said="\n".join(lines(repository, found)),
-        bars=_bars(found),
-        points=_points(found),
+        said="\n".join(lines(repository, bisection)),
+        bars=_bars(bisection),
+        points=_points(bisection),
         scale=scale,
         rows=rows,
         left=left,
     )
 
 
-def _place(found: Bisection, number: int) -> float:
-    return LEFT + (RIGHT - LEFT) * (number + 0.5) / (found.span.last + 1)
+def _place(bisection: Bisection, number: int) -> float:
+    return LEFT + (RIGHT - LEFT) * (number + 0.5) / (bisection.span.last + 1)
 
 
 def _height(level: float) -> float:
@@ -73,57 +73,57 @@ def _height(level: float) -> float:
     return BOTTOM - (BOTTOM - TOP) * share
 
 
-def _bars(found: Bisection) -> list[Bar]:
+def _bars(bisection: Bisection) -> list[Bar]:
     """A bar for each commit, of many those that have any height."""
-    belief = found.outcome.decision.belief if found.outcome else None
-    if found.outcome is None or belief is None:
+    belief = bisection.outcome.decision.belief if bisection.outcome else None
+    if bisection.outcome is None or belief is None:
         return []
-    width = max(1.0, 0.8 * (RIGHT - LEFT) / (found.span.last + 1))
-    places = sorted(sorted(range(1, found.span.last + 1), key=lambda place: -belief.jump[place - 1])[:MOST_BARS])
+    width = max(1.0, 0.8 * (RIGHT - LEFT) / (bisection.span.last + 1))
+    places = sorted(sorted(range(1, bisection.span.last + 1), key=lambda place: -belief.jump[place - 1])[:MOST_BARS])
     bars = []
     for place in places:
         chance = float(belief.jump[place - 1])
         top = _height(chance)
-        kind = "certain" if place in found.outcome.decision.named else "likely"
-        title = f"{found.span.commits[place][:10]}: {100 * chance:.1f} %"
-        x = _place(found, place) - width / 2
+        kind = "certain" if place in bisection.outcome.decision.named else "likely"
+        title = f"{bisection.span.commits[place][:10]}: {100 * chance:.1f} %"
+        x = _place(bisection, place) - width / 2
         bars.append(Bar(round(x, 2), round(top, 2), round(width, 2), round(_height(0.0) - top, 2), kind, title))
     return bars
 
 
-def _points(found: Bisection) -> list[CommitLevel]:
+def _points(bisection: Bisection) -> list[CommitLevel]:
     """A point for each end and each commit that was measured between."""
-    belief = found.outcome.decision.belief if found.outcome else None
+    belief = bisection.outcome.decision.belief if bisection.outcome else None
     if belief is None:
         return []
-    levels = {0: (0.0, 0.0), **belief.levels, found.span.last: (1.0, 0.0)}
+    levels = {0: (0.0, 0.0), **belief.levels, bisection.span.last: (1.0, 0.0)}
     return [
         CommitLevel(
-            round(_place(found, place), 2), round(_height(level), 2), round(_height(level - 2 * error), 2),
-            round(_height(level + 2 * error), 2), f"{found.span.commits[place][:10]}: {100 * level:.0f} %",
+            round(_place(bisection, place), 2), round(_height(level), 2), round(_height(level - 2 * error), 2),
+            round(_height(level + 2 * error), 2), f"{bisection.span.commits[place][:10]}: {100 * level:.0f} %",
         )
         for place, (level, error) in sorted(levels.items())
     ]  # fmt: skip
 
 
-def _rows(repository: Repository, found: Bisection) -> tuple[list[dict[str, Any]], str]:
+def _rows(repository: Repository, bisection: Bisection) -> tuple[list[dict[str, Any]], str]:
     """The rows of the table, newest first, of many the likeliest; and how many others there are."""
-    belief = found.outcome.decision.belief if found.outcome else None
-    shares = found.shares()
+    belief = bisection.outcome.decision.belief if bisection.outcome else None
+    shares = bisection.shares()
     order = sorted(
-        range(1, found.span.last + 1), key=lambda place: -(shares[place - 1] if belief is None else belief.jump[place - 1])
+        range(1, bisection.span.last + 1), key=lambda place: -(shares[place - 1] if belief is None else belief.jump[place - 1])
     )
     kept = sorted(order[:MOST_ROWS], reverse=True)
-    about = repository.project.describe([found.span.commits[place] for place in kept])
-    rows = [_row(found, place, about[found.span.commits[place]].title, shares[place - 1]) for place in kept]
-    rest = found.span.last - len(kept)
+    about = repository.project.describe([bisection.span.commits[place] for place in kept])
+    rows = [_row(bisection, place, about[bisection.span.commits[place]].title, shares[place - 1]) for place in kept]
+    rest = bisection.span.last - len(kept)
     return rows, f"{counted(rest, 'less likely commit')} left out" if rest else ""
 
 
-def _row(found: Bisection, number: int, title: str, share: float) -> dict[str, Any]:
-    commit, outcome = found.span.commits[number], found.outcome
+def _row(bisection: Bisection, number: int, title: str, share: float) -> dict[str, Any]:
+    commit, outcome = bisection.span.commits[number], bisection.outcome
     belief = outcome.decision.belief if outcome else None
-    skipped = found.begun.skipped.get(commit, "") if found.begun else ""
+    skipped = bisection.begun.skipped.get(commit, "") if bisection.begun else ""
     level = belief.levels.get(number) if belief else None
     return {
         "commit": commit[:10],
@@ -132,7 +132,11 @@ def _row(found: Bisection, number: int, title: str, share: float) -> dict[str, A
         "probability": "" if belief is None else f"{100 * float(belief.jump[number - 1]):.1f} %",
         "level": "" if level is None else f"{100 * level[0]:.0f} %",
         "blocks": len(outcome.evidence.candidates.get(number, ())) or "" if outcome else "",
-        "step": effect_text(found, own(found, number)) if outcome and number in outcome.evidence.steps else "",
-        "why": f"skipped: {skipped}" if skipped else reasons(found.suspects[number - 1].reasons) if found.suspects else "",
+        "step": effect_text(bisection, own(bisection, number)) if outcome and number in outcome.evidence.steps else "",
+        "why": f"skipped: {skipped}"
+        if skipped
+        else reasons(bisection.suspects[number - 1].reasons)
+        if bisection.suspects
+        else "",
         "named": bool(outcome and number in outcome.decision.named),
     }

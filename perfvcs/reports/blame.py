@@ -27,26 +27,26 @@ SHOWN = 4  # further suspects, with -v
 LINES = 12  # of a hunk, with -v
 
 
-def lines(found: Blame, *, verbose: bool = False) -> list[str]:
+def lines(blame: Blame, *, verbose: bool = False) -> list[str]:
     """The report for a terminal."""
-    pair = f"{found.baseline[:10]} -> {found.target[:10]}"
-    said = [f"{found.job}: {_effect(found)}, {pair}"]
-    cause = found.cause
-    if found.verdict == "no difference":
-        said.append(f"nothing to blame: the two differ by less than {percent(found.delta).lstrip('+')}, or by chance")
-    elif found.verdict == "not the code":
-        said.append(_not_the_code(found))
+    pair = f"{blame.baseline[:10]} -> {blame.target[:10]}"
+    said = [f"{blame.job}: {_effect(blame)}, {pair}"]
+    cause = blame.cause
+    if blame.verdict == "no difference":
+        said.append(f"nothing to blame: the two differ by less than {percent(blame.delta).lstrip('+')}, or by chance")
+    elif blame.verdict == "not the code":
+        said.append(_not_the_code(blame))
     elif cause is None:
         said.append("no changed function explains it")
     else:
-        said += [f"cause: {_cause(found, cause)}", *_hunks(cause)]
+        said += [f"cause: {_cause(blame, cause)}", *_hunks(cause)]
         if cause.kinds:
             said.append(f"kind:  {'; '.join(_kind(kind.says or kind.name, kind.lines) for kind in cause.kinds[:3])}")
-        said.append(f"proof: {_proof(found)}")
-    said += [f"also:  {line}" for line in found.elsewhere]
+        said.append(f"proof: {_proof(blame)}")
+    said += [f"also:  {line}" for line in blame.elsewhere]
     if verbose:
-        said += _details(found)
-    said += [f"note:  {note}" for note in found.notes]
+        said += _details(blame)
+    said += [f"note:  {note}" for note in blame.notes]
     return said
 
 
@@ -58,39 +58,39 @@ def known(repository: Repository, a: str, b: str) -> str:
     return f"{said}: perf blame --stored {a[:10]} {b[:10]} shows it" if said else ""
 
 
-def named(found: Blame | None) -> str:
+def named(blame: Blame | None) -> str:
     """The benchmark, the function or the dependencies that are blamed, where, and whether that is proved; empty where none are."""
-    cause = found.cause if found else None
-    if found is not None and found.verdict == "not the code" and found.proved:
-        return f"blamed for {found.job}: {found.proved.path}, {found.proved.word}"
-    if found is None or cause is None:
+    cause = blame.cause if blame else None
+    if blame is not None and blame.verdict == "not the code" and blame.proved:
+        return f"blamed for {blame.job}: {blame.proved.path}, {blame.proved.word}"
+    if blame is None or cause is None:
         return ""
-    return f"blamed for {found.job}: {cause.name} ({cause.hunks[0].place if cause.hunks else cause.path}), {found.verdict}"
+    return f"blamed for {blame.job}: {cause.name} ({cause.hunks[0].place if cause.hunks else cause.path}), {blame.verdict}"
 
 
-def _not_the_code(found: Blame) -> str:
-    trial = found.proved
+def _not_the_code(blame: Blame) -> str:
+    trial = blame.proved
     if trial is None:
         return "not the code: no source that is measured differs in more than comments and layout"
-    at = quantity(trial.level or 0.0, UNITS.get(found.metric, "")).strip()
-    return f"not the code: {found.baseline[:10]} has {at} with {trial.path}: {trial.word}"
+    at = quantity(trial.level or 0.0, UNITS.get(blame.metric, "")).strip()
+    return f"not the code: {blame.baseline[:10]} has {at} with {trial.path}: {trial.word}"
 
 
-def _effect(found: Blame) -> str:
-    unit = UNITS.get(found.metric, "")
-    span = "" if found.low == found.high else f" [{percent(found.low)}, {percent(found.high)}]"
-    return f"{percent(found.effect)}{span} {found.metric} ({step(found.a, found.b, unit)})"
+def _effect(blame: Blame) -> str:
+    unit = UNITS.get(blame.metric, "")
+    span = "" if blame.low == blame.high else f" [{percent(blame.low)}, {percent(blame.high)}]"
+    return f"{percent(blame.effect)}{span} {blame.metric} ({step(blame.a, blame.b, unit)})"
 
 
-def _cause(found: Blame, cause: SuspectFunction) -> str:
+def _cause(blame: Blame, cause: SuspectFunction) -> str:
     name = f"the code outside of functions of {cause.path}" if cause.name == MODULE else f"{cause.name} ({cause.path})"
-    why = _why(found, cause)
+    why = _why(blame, cause)
     return f"{name}{f': {why}' if why else ''}"
 
 
-def _why(found: Blame, cause: SuspectFunction) -> str:
+def _why(blame: Blame, cause: SuspectFunction) -> str:
     """How the function came to cost more or less, by its calls."""
-    more, sign = ("more", 1) if found.effect > 0 else ("less", -1)
+    more, sign = ("more", 1) if blame.effect > 0 else ("less", -1)
     parts = []
     if cause.dearer * sign >= cause.oftener * sign and cause.dearer * sign > 0 and cause.own >= cause.led:
         parts.append(f"each call costs {more}")
@@ -102,8 +102,8 @@ def _why(found: Blame, cause: SuspectFunction) -> str:
     elif cause.through:
         parts.append(f"{cause.through}, which did not change, costs {more}")
     share = cause.own if cause.own >= cause.led else cause.led
-    if share > 0 and MEASURES.get(found.metric) == found.measure:  # of another measure it would be a second size of one change
-        parts.append(f"{percent(share * sign)} of all {found.measure}".replace("  ", " "))
+    if share > 0 and MEASURES.get(blame.metric) == blame.measure:  # of another measure it would be a second size of one change
+        parts.append(f"{percent(share * sign)} of all {blame.measure}".replace("  ", " "))
     return ", ".join(parts)
 
 
@@ -126,32 +126,32 @@ def _kind(says: str, where: list[int]) -> str:
     return f"{says} (line {where[0]})" if where else says
 
 
-def _proof(found: Blame) -> str:
-    trial = found.proved or (found.trials[0] if found.trials else None)
+def _proof(blame: Blame) -> str:
+    trial = blame.proved or (blame.trials[0] if blame.trials else None)
     if trial is None:
         return "not tried"
     if trial.level is None:
         return f"not proved: {trial.reason}"
     besides = f", {trial.besides}" if trial.besides else ""
-    unit = UNITS.get(found.metric, "")
-    at = f"{quantity(trial.level, unit).strip()} without it{besides} ({percent(trial.level / found.a - 1)} from {found.baseline[:10]})"
+    unit = UNITS.get(blame.metric, "")
+    at = f"{quantity(trial.level, unit).strip()} without it{besides} ({percent(trial.level / blame.a - 1)} from {blame.baseline[:10]})"
     many = counted(trial.executions, "execution")
     if trial.word == "contributes":
         return f"contributes {100 * (trial.share or 0):.0f} %: {at}, {many}"
     return f"{trial.word}: {at}, {many}" + (f"; {trial.reason}" if trial.reason else "")
 
 
-def _details(found: Blame) -> list[str]:
-    cause, said = found.cause, []
+def _details(blame: Blame) -> list[str]:
+    cause, said = blame.cause, []
     for hunk in cause.hunks if cause else ():
         said.append(f"@@ {hunk.path} -{hunk.old[0]},{hunk.old[1]} +{hunk.new[0]},{hunk.new[1]} @@")
         said += [f"-{line}" for line in hunk.removed[:LINES]] + [f"+{line}" for line in hunk.added[:LINES]]
-    others = [one for one in found.suspects if one is not cause][:SHOWN]
+    others = [one for one in blame.suspects if one is not cause][:SHOWN]
     if others:
         said.append("other changed functions:")
         said += [f"  {percent(one.score):>9}  {one.name} ({one.path})" for one in others]
-    said += [f"tried: {_trial(trial)}" for trial in found.trials]
-    said.append(f"{counted(found.executions, 'execution')}, {found.seconds:.0f} s; {counted(found.changed, 'changed function')}")
+    said += [f"tried: {_trial(trial)}" for trial in blame.trials]
+    said.append(f"{counted(blame.executions, 'execution')}, {blame.seconds:.0f} s; {counted(blame.changed, 'changed function')}")
     return said
 
 
@@ -160,23 +160,23 @@ def _trial(trial: AuxiliaryTrial) -> str:
     return f"{trial.name} ({trial.path}): {trial.word}{share}{f': {trial.reason}' if trial.reason else ''}"
 
 
-def json(found: Blame) -> str:
+def json(blame: Blame) -> str:
     """The document, as it is kept."""
-    return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
+    return escaped(msgspec.json.format(msgspec.json.encode(blame)).decode())
 
 
-def sarif(found: Blame) -> str:
+def sarif(blame: Blame) -> str:
     """A SARIF 2.1.0 log with a result at the hunks of the function that is blamed; without results where none is."""
-    cause = found.cause
+    cause = blame.cause
     results: list[dict[str, Any]] = []
     if cause is not None:
-        level = "error" if found.verdict == "proved" and found.effect > 0 else "warning" if found.effect > 0 else "note"
+        level = "error" if blame.verdict == "proved" and blame.effect > 0 else "warning" if blame.effect > 0 else "note"
         results.append({
             "ruleId": "performance-change",
             "level": level,
-            "message": {"text": "\n".join(lines(found))},
+            "message": {"text": "\n".join(lines(blame))},
             "locations": [_location(hunk) for hunk in cause.hunks[:10]],
-            "properties": {"effect": found.effect, "metric": found.metric, "verdict": found.verdict, "job": found.job},
+            "properties": {"effect": blame.effect, "metric": blame.metric, "verdict": blame.verdict, "job": blame.job},
         })  # fmt: skip
     rule = {"id": "performance-change", "shortDescription": {"text": "A change that makes a benchmark slower or faster"}}
     driver = {"name": "perfvcs", "version": __version__, "rules": [rule]}

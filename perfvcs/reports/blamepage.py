@@ -12,17 +12,17 @@ ROW = 16  # units of a flame graph's height
 
 
 @micro_sign()
-def page(found: Blame) -> str:
+def page(blame: Blame) -> str:
     """The page as one HTML document without scripts; nothing in it comes from another place."""
-    cause = found.cause
+    cause = blame.cause
     flames = []
-    for side, name in enumerate((found.baseline, found.target)):
-        boxes = rectangles(found.tree, side=side, blamed=cause.name if cause else "")
+    for side, name in enumerate((blame.baseline, blame.target)):
+        boxes = rectangles(blame.tree, side=side, blamed=cause.name if cause else "")
         if boxes:
             flames.append((name[:10], ROW * (max(box.row for box in boxes) + 1), boxes))
     return render(
         "blame.html",
-        title=f"{found.job}: {found.baseline[:10]} -> {found.target[:10]}", said="\n".join(lines(found)), cause=cause,
-        suspects=found.suspects, trials=found.trials, flames=flames, measure=found.measure, baseline=found.baseline[:10],
-        share=lambda value: percent(value) if value else "", level=lambda value: quantity(value, UNITS.get(found.metric, "")).strip(),
+        title=f"{blame.job}: {blame.baseline[:10]} -> {blame.target[:10]}", said="\n".join(lines(blame)), cause=cause,
+        suspects=blame.suspects, trials=blame.trials, flames=flames, measure=blame.measure, baseline=blame.baseline[:10],
+        share=lambda value: percent(value) if value else "", level=lambda value: quantity(value, UNITS.get(blame.metric, "")).strip(),
     )  # fmt: skip

@@ -156,14 +156,14 @@ def _places(findings: Sequence[Finding]) -> dict[int, str]:
     return {id(one): called[one.line.environment.fingerprint] for one in listed}
 
 
-def _marked(finding: Finding, place: str = "") -> str:
+def _marked(finding: Finding, environment: str = "") -> str:
     """``lasting degradation +9.8 % [+9.1, +10.5]  sort, wall time``, and in which environment where that has to be said."""
     from perfvcs.history.finding import title
 
     word = finding.word if finding.drift else f"lasting {finding.word}"
     denied = ", contradicted" if finding.contradiction else ""
     text = f"{word} {change(finding.effect, finding.low, finding.high)}{denied}  "
-    where = f" (in {shorten(place, PLACE)})" if place else ""
+    where = f" (in {shorten(environment, PLACE)})" if environment else ""
     room = max(12, COLUMNS - 12 - len(text) - len(where))
     return text + shorten(f"{title(finding.line)}, {metric_name(finding.line.metric)}", room) + where
 

@@ -25,7 +25,7 @@ from perfvcs.text.sparkline import sparkline
 from perfvcs.text.words import counted, plural
 
 if TYPE_CHECKING:
-    from perfvcs.exchange.sharing import Standing
+    from perfvcs.exchange.sharing import RemoteDifference
     from perfvcs.index.verdicts import LastVerdict
     from perfvcs.measure.announcement import RunningSession
     from perfvcs.measure.journal import SessionHeader
@@ -63,7 +63,7 @@ class Status:
     problem: str
     unfinished: Sequence[SessionHeader] = ()
     running: Sequence[RunningSession] = ()
-    remote: Standing | None = None
+    remote: RemoteDifference | None = None
     pythons: Taken | None = None
     keep: int = KEEP
 
@@ -149,7 +149,7 @@ class Status:
 
 def status_of(repository: Repository) -> Status:
     """The standing of HEAD: the jobs of perf.toml, and those measured without it."""
-    from perfvcs.exchange.sharing import standing
+    from perfvcs.exchange.sharing import remote_difference
 
     project, index = repository.project, repository.index
     state = repository.state("HEAD")
@@ -183,7 +183,7 @@ def status_of(repository: Repository) -> Status:
         problem,
         unfinished(repository.home),
         running(repository.home),
-        standing(repository),
+        remote_difference(repository),
         _pythons(repository),
         keep,
     )

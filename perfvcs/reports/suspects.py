@@ -20,24 +20,24 @@ LISTED = 10  # suspects
 REASONS = 3  # of each
 
 
-def suspected(repository: Repository, found: Bisection) -> Iterator[str]:
+def suspected(repository: Repository, bisection: Bisection) -> Iterator[str]:
     """The commits of a span by what they change, the likeliest first, the newest of equals."""
-    if found.target is not None:
-        yield f"{describe_target(found.target)}, {metric_name(found.target.metric)}"
-    if found.suspects is None:
-        yield f"{found.span.last:,} commits are too many to be read: name ends closer to each other"
+    if bisection.target is not None:
+        yield f"{describe_target(bisection.target)}, {metric_name(bisection.target.metric)}"
+    if bisection.suspects is None:
+        yield f"{bisection.span.last:,} commits are too many to be read: name ends closer to each other"
         return
-    share, touching = found.shares(), [place for place, one in enumerate(found.suspects) if one.touches]
+    share, touching = bisection.shares(), [place for place, one in enumerate(bisection.suspects) if one.touches]
     listed = sorted(touching, key=lambda place: (-share[place], -place))[:LISTED]
-    about = repository.project.describe([found.suspects[place].commit for place in listed])
+    about = repository.project.describe([bisection.suspects[place].commit for place in listed])
     for place in listed:
-        suspect = found.suspects[place]
+        suspect = bisection.suspects[place]
         yield title(about[suspect.commit], f"{100 * share[place]:5.1f} %  ")
         yield from wrapped(reasons(suspect.reasons), indent=9)
-    rest = found.span.last - len(touching)
+    rest = bisection.span.last - len(touching)
     parts = [counted(len(touching), "suspect")]
     if rest:
-        what = "nothing that it is known to run" if found.target else "nothing that runs"
+        what = "nothing that it is known to run" if bisection.target else "nothing that runs"
         parts.append(f"{counted(rest, 'commit')} change{'s' if rest == 1 else ''} {what}")
     yield ", ".join(parts)
 

@@ -20,12 +20,12 @@ def page(contents: Contents) -> AboutPage:
     """The page; it is cheap to make, so that it is its own key."""
     pages: dict[tuple[str, str], list[model.Link]] = defaultdict(list)
     commands: dict[tuple[str, str], str] = {}
-    linked = sorted(contents.pages, key=lambda url: contents.record.trails[contents.pages[url][0]].line.job.label)
+    linked = sorted(contents.pages, key=lambda url: contents.record.series[contents.pages[url][0]].line.job.label)
     for url in linked[:PAGES]:
-        trail = contents.record.trails[contents.pages[url][-1]]
-        job = (trail.line.job.label, trail.line.job.collector)
-        commands[job] = shorten(command(trail), COMMAND)
-        pages[job].append(model.Link(f"{contents.benchmark(trail)}, {metric(trail)}", url))
+        series = contents.record.series[contents.pages[url][-1]]
+        job = (series.line.job.label, series.line.job.collector)
+        commands[job] = shorten(command(series), COMMAND)
+        pages[job].append(model.Link(f"{contents.benchmark(series)}, {metric(series)}", url))
     told = notes(contents)
     if len(linked) > PAGES:
         told.append(f"{len(linked) - PAGES:,} more series are not linked here.")

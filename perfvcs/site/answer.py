@@ -24,7 +24,7 @@ NAME = 60  # characters
 class Judged(NamedTuple):
     """A series at a commit: what it is ``called``, in which ``environment``, and its verdict against the commit before."""
 
-    trail: SeriesRecord
+    series: SeriesRecord
     verdict: Verdict
     called: str
     environment: str
@@ -64,7 +64,7 @@ def jobs(judged: Sequence[Judged]) -> list[JobTotal]:
     """What each job did as a whole, by the metric that says most: the total of its series on both commits, those that moved first."""
     groups: dict[tuple[str, str, str], dict[str, list[Judged]]] = defaultdict(lambda: defaultdict(list))
     for one in judged:
-        line = one.trail.line
+        line = one.series.line
         if one.verdict.baseline and one.verdict.target and line.better != "none":
             groups[line.job.label, line.job.collector, one.environment][line.metric].append(one)
     found = []
@@ -73,11 +73,11 @@ def jobs(judged: Sequence[Judged]) -> list[JobTotal]:
         rows = metrics[metric]
         before, after = (sum(getattr(one.verdict, side) for one in rows) for side in ("baseline", "target"))
         counts = [sum(one.word == word for one in rows) for word in MOVED]
-        worse = (after > before) == (rows[0].trail.line.better == "lower")
+        worse = (after > before) == (rows[0].series.line.better == "lower")
         direction = ("degradation" if worse else "improvement") if any(counts) else ""
         total = JobTotal(
             job=shorten(label, NAME), environment=environment, metric=metric_name(metric), series=len(rows), worse=counts[0],
-            better=counts[1], change=percent(after / before - 1), levels=step(before, after, rows[0].trail.line.unit).replace("->", "→"),
+            better=counts[1], change=percent(after / before - 1), levels=step(before, after, rows[0].series.line.unit).replace("->", "→"),
             direction=direction,
         )  # fmt: skip
         found.append(((not any(counts), -abs(after / before - 1)), total))

@@ -91,53 +91,53 @@ class Branches:
                 return _Branch(ref, commits, measured, commit, sorted({environment for _, environment in shared}))
         return _Branch(ref, commits, measured, None, ())
 
-    def _page(self, one: _Branch) -> BranchPage:
+    def _page(self, unmerged: _Branch) -> BranchPage:
         rows, words = [], []
-        for environment in one.environments:
-            pair = CommitPair(one.base or "", one.measured[0], environment)
+        for environment in unmerged.environments:
+            pair = CommitPair(unmerged.base or "", unmerged.measured[0], environment)
             for verdict in self._verdicts.get(pair, {}).values():
                 word = verdict.word if verdict.accepted is None else "accepted"
                 words.append(word)
                 if verdict.word in MOVING:
-                    rows.append(self._row(one, environment, verdict, word))
+                    rows.append(self._row(unmerged, environment, verdict, word))
         rows.sort(key=lambda row: (-abs(row.cell.effect or 0.0), row.benchmark, row.metric, row.environment))
         counts = [(word, words.count(word)) for word in ("degradation", "improvement", "suspected", "accepted") if word in words]
         known = sum(word in (*MOVING, "accepted", "same") for word in words)
         if not words:
             sentence = "nothing before it to compare with"
         else:
-            told = tallied(counts) or "no change found"
-            sentence = f"{told}; {known:,} of {counted(len(words), 'comparison')} decided"
+            changes = tallied(counts) or "no change found"
+            sentence = f"{changes}; {known:,} of {counted(len(words), 'comparison')} decided"
         branch = model.BranchData(
-            name=shorten(one.ref.name, names.NAME), url=f"branches/{names.slug(one.ref.name, of=one.ref.reference)}.html",
-            forge=self._forge.of_request(one.ref.number) or None, newest=self._commit(one.measured[0]),
-            base=self._commit(one.base) if one.base else None, commits=len(one.commits), measured=len(one.measured), sentence=sentence,
-            word=next((word for word, _ in counts), "same" if known else ""),
+            name=shorten(unmerged.ref.name, names.NAME), url=f"branches/{names.slug(unmerged.ref.name, of=unmerged.ref.reference)}.html",
+            forge=self._forge.of_request(unmerged.ref.number) or None, newest=self._commit(unmerged.measured[0]),
+            base=self._commit(unmerged.base) if unmerged.base else None, commits=len(unmerged.commits), measured=len(unmerged.measured),
+            sentence=sentence, word=next((word for word, _ in counts), "same" if known else ""),
         )  # fmt: skip
         return BranchPage(
-            branch=branch, listed=[self._commit(commit) for commit in one.measured[:LISTED]],
-            more=max(0, len(one.measured) - LISTED), moved=rows[:MOVED], left_out=max(0, len(rows) - MOVED),
+            branch=branch, listed=[self._commit(commit) for commit in unmerged.measured[:LISTED]],
+            more=max(0, len(unmerged.measured) - LISTED), moved=rows[:MOVED], left_out=max(0, len(rows) - MOVED),
         )  # fmt: skip
 
-    def _row(self, one: _Branch, environment: str, verdict: Verdict, word: str) -> model.MovedData:
+    def _row(self, branch: _Branch, environment: str, verdict: Verdict, word: str) -> model.MovedData:
         contents = self._contents
         size = "" if verdict.size is None else f" [{verdict.size:.10g}]"
         name = verdict.job if verdict.uid == verdict.job else f"{verdict.job}: {verdict.uid}"
         levels = step(verdict.baseline, verdict.target, verdict.unit).replace("->", "→")
         after = "" if verdict.target is None else quantity(verdict.target, verdict.unit)
-        number = self._trails.get((verdict.series, verdict.uid, verdict.size, verdict.metric, environment))
+        number = self._published.get((verdict.series, verdict.uid, verdict.size, verdict.metric, environment))
         known = contents.environments.get(environment)
         return model.MovedData(
-            benchmark=shorten(name + size, names.NAME) if number is None else contents.benchmark(contents.record.trails[number]),
+            benchmark=shorten(name + size, names.NAME) if number is None else contents.benchmark(contents.record.series[number]),
             metric=shorten(metric_name(verdict.metric), names.NAME), environment=known.name if known else environment[: names.SHORT],
-            url=None if number is None else contents.urls[number], since=self._commit(one.base or ""),
-            levels=levels, cell=cell(verdict, word, after, (one.base or "")[: names.SHORT]),
+            url=None if number is None else contents.urls[number], since=self._commit(branch.base or ""),
+            levels=levels, cell=cell(verdict, word, after, (branch.base or "")[: names.SHORT]),
         )  # fmt: skip
 
     @cached_property
-    def _trails(self) -> dict[tuple[str, str, float | None, str, str], int]:
+    def _published(self) -> dict[tuple[str, str, float | None, str, str], int]:
         """The published series by what they are about."""
-        lines = ((number, trail.line) for number, trail in enumerate(self._contents.record.trails))
+        lines = ((number, series.line) for number, series in enumerate(self._contents.record.series))
         return {(line.job.key, line.uid, line.size, line.metric, line.environment.fingerprint): number for number, line in lines}
 
     def _commit(self, commit: str) -> model.CommitData:

@@ -15,9 +15,9 @@ def key(contents: Contents) -> str:
     found = []
     for number, turn in contents.found:
         status = contents.statuses[number][turn]
-        trail = contents.record.trails[number]
-        about = [contents.urls[number], contents.environment(trail).name, status.state, status.reason]
-        found.append([*about, *fields(trail.findings[turn])])
+        series = contents.record.series[number]
+        about = [contents.urls[number], contents.environment(series).name, status.state, status.reason]
+        found.append([*about, *fields(series.findings[turn])])
     return digest(packed(found))
 
 

@@ -32,11 +32,11 @@ class Commits:
 
     @cached_property
     def _judged(self) -> dict[int, list[tuple[int, int]]]:
-        """By measured place, trail and turn of what was compared there with the commit before."""
+        """By measured place, series and turn of what was compared there with the commit before."""
         found = defaultdict(list)
-        for number, trail in enumerate(self.contents.record.trails):
-            for turn in trail.verdicts:
-                found[int(trail.places[turn])].append((number, turn))
+        for number, series in enumerate(self.contents.record.series):
+            for turn in series.verdicts:
+                found[int(series.places[turn])].append((number, turn))
         return found
 
     @cached_property
@@ -46,18 +46,18 @@ class Commits:
 
         record = self.contents.record
         every: list[int] = np.bincount(
-            np.concatenate([trail.places for trail in record.trails]), minlength=len(record.commits)
+            np.concatenate([series.places for series in record.series]), minlength=len(record.commits)
         ).tolist()
         return every
 
     def _found(self, number: int) -> dict[tuple[int, int], answer.Judged]:
-        """What was compared at a measured commit, by trail and turn, those that matter most first."""
+        """What was compared at a measured commit, by series and turn, those that matter most first."""
         contents = self.contents
         found = {}
-        for series, turn in self._judged.get(number, []):
-            trail = contents.record.trails[series]
-            found[series, turn] = answer.Judged(
-                trail, trail.verdicts[turn], contents.benchmark(trail), contents.environment(trail).name
+        for which, turn in self._judged.get(number, []):
+            series = contents.record.series[which]
+            found[which, turn] = answer.Judged(
+                series, series.verdicts[turn], contents.benchmark(series), contents.environment(series).name
             )
         return dict(sorted(found.items(), key=lambda pair: (pair[1].rank, pair[0])))
 
@@ -92,11 +92,11 @@ class Commits:
         steps = [self._about(*pair) for pair in own[number]]
         possible = [contents.possible(*pair) for pair in may[number][:MAY]]
         judged = []
-        for series, at in self._judged.get(number, []):
-            trail = contents.record.trails[series]
-            before = contents.record.commits[trail.places[at - 1]]
-            about = [contents.urls[series], contents.environment(trail).name, before, float(trail.levels[at])]
-            judged.append([*about, trail.verdicts[at]])
+        for which, at in self._judged.get(number, []):
+            series = contents.record.series[which]
+            before = contents.record.commits[series.places[at - 1]]
+            about = [contents.urls[which], contents.environment(series).name, before, float(series.levels[at])]
+            judged.append([*about, series.verdicts[at]])
         near = [contents.record.commits[other] for other in (self._near(turn - 1), self._near(turn + 1)) if other is not None]
         return digest(
             packed(
@@ -114,7 +114,7 @@ class Commits:
     def _about(self, number: int, turn: int) -> list[Any]:
         contents = self.contents
         status = contents.statuses[number][turn]
-        name = contents.environment(contents.record.trails[number]).name
+        name = contents.environment(contents.record.series[number]).name
         return [contents.urls[number], name, status.state, status.reason, *fields(contents.finding(number, turn))]
 
     def _near(self, turn: int) -> int | None:
@@ -139,12 +139,12 @@ class Commits:
             after=around[1], blamed=contents.blamed.get(contents.record.commits[number], []),
         )  # fmt: skip
 
-    def _next(self, number: int, found: Mapping[tuple[int, int], answer.Judged]) -> str:
+    def _next(self, number: int, moved: Mapping[tuple[int, int], answer.Judged]) -> str:
         """The command that goes on from what moved first; empty where nothing did."""
         contents = self.contents
-        for (series, turn), one in found.items():
+        for (which, turn), one in moved.items():
             if one.word in answer.MOVED:
-                before = int(contents.record.trails[series].places[turn - 1])
+                before = int(contents.record.series[which].places[turn - 1])
                 pair = f"{contents.short(before)} {contents.short(number)}"
                 between = number - before - 1
                 if between:
@@ -153,9 +153,10 @@ class Commits:
         return ""
 
     def _row(self, number: int, turn: int) -> model.MovedData:
-        contents, trail = self.contents, self.contents.record.trails[number]
+        contents, series = self.contents, self.contents.record.series[number]
         return model.MovedData(
-            benchmark=contents.benchmark(trail), metric=metric(trail), environment=contents.environment(trail).name,
-            url=contents.urls[number], since=contents.commit(int(trail.places[turn - 1])),
-            levels=step(level(trail, turn - 1), level(trail, turn), trail.line.unit).replace("->", "→"), cell=contents.cell(number, turn),
+            benchmark=contents.benchmark(series), metric=metric(series), environment=contents.environment(series).name,
+            url=contents.urls[number], since=contents.commit(int(series.places[turn - 1])),
+            levels=step(level(series, turn - 1), level(series, turn), series.line.unit).replace("->", "→"),
+            cell=contents.cell(number, turn),
         )  # fmt: skip

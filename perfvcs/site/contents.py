@@ -65,7 +65,7 @@ def _blamed(repository: Repository) -> dict[str, list[str]]:
 
 
 class Contents:
-    """The record of a site, and what its pages need to say of it; changes are named by trail and turn."""
+    """The record of a site, and what its pages need to say of it; changes are named by series and turn."""
 
     def __init__(self, repository: Repository, record: HistoryRecord) -> None:
         self.record = record
@@ -75,10 +75,10 @@ class Contents:
         self.shallow = repository.project.shallow
         measured = [record.commits[place] for place in record.measured]
         self.blamed = _blamed(repository)
-        self.profiles: dict[int, str] = {}  # trail -> page of its newest profile
+        self.profiles: dict[int, str] = {}  # series -> page of its newest profile
         self._shorts = names.shorts(measured)
-        self.environments = names.environments((trail.line.environment for trail in record.trails), self.retired)
-        self.urls = [names.series_url(trail.line) for trail in record.trails]
+        self.environments = names.environments((series.line.environment for series in record.series), self.retired)
+        self.urls = [names.series_url(series.line) for series in record.series]
         self._commits: dict[str, model.CommitData] = {}
         self._steps: dict[tuple[int, int], model.StepData] = {}
         self._possible: dict[tuple[int, int], model.Possible] = {}
@@ -114,23 +114,23 @@ class Contents:
 
     @cached_property
     def drawings(self) -> list[SeriesDrawing]:
-        """What figures draw of each trail."""
-        return drawings(self.record.trails)
+        """What figures draw of each series."""
+        return drawings(self.record.series)
 
     @cached_property
     def related(self) -> dict[tuple[str, str], list[tuple[str, SeriesRecord]]]:
-        """The pages of each unit of a benchmark, wall time first, each with its first trail."""
+        """The pages of each unit of a benchmark, wall time first, each with its first series."""
         found: dict[tuple[str, str], list[tuple[str, SeriesRecord]]] = defaultdict(list)
         for url, numbers in self.pages.items():
-            trail = self.record.trails[numbers[0]]
-            found[trail.line.job.label, trail.line.uid].append((url, trail))
+            series = self.record.series[numbers[0]]
+            found[series.line.job.label, series.line.uid].append((url, series))
         for pages in found.values():
             pages.sort(key=lambda page: (metric_rank(page[1].line.metric), page[1].line.size or 0, page[0]))
         return found
 
     @cached_property
     def pages(self) -> dict[str, list[int]]:
-        """The trails of each page of a series, by its address."""
+        """The series of each page of a series, by its address."""
         found: dict[str, list[int]] = defaultdict(list)
         for number, url in enumerate(self.urls):
             found[url].append(number)
@@ -139,16 +139,16 @@ class Contents:
     @cached_property
     def found(self) -> list[tuple[int, int]]:
         """All changes in the order of ``ordered``."""
-        return self.ordered(range(len(self.record.trails)))
+        return self.ordered(range(len(self.record.series)))
 
-    def ordered(self, trails: Iterable[int]) -> list[tuple[int, int]]:
-        """The changes of some trails, those of the newest commits first, of one commit the largest first."""
-        pairs = [(number, turn) for number in trails for turn in range(len(self.record.trails[number].findings))]
+    def ordered(self, all_series: Iterable[int]) -> list[tuple[int, int]]:
+        """The changes of some series, those of the newest commits first, of one commit the largest first."""
+        pairs = [(number, turn) for number in all_series for turn in range(len(self.record.series[number].findings))]
         return sorted(pairs, key=lambda pair: (-self.finding(*pair).turn, -abs(self.finding(*pair).effect), pair))
 
-    def finding(self, trail: int, turn: int) -> Finding:
+    def finding(self, series: int, turn: int) -> Finding:
         """A change as it was found."""
-        return self.record.trails[trail].findings[turn]
+        return self.record.series[series].findings[turn]
 
     def having(self, *states: model.State) -> list[tuple[int, int]]:
         """The changes with one of these states."""
@@ -174,21 +174,21 @@ class Contents:
     @cached_property
     def ambiguous(self) -> set[names.What]:
         """Metrics of benchmarks that several collectors measured, so that pages say which."""
-        return ambiguous((names.what(trail.line), trail.line.job.collector) for trail in self.record.trails)
+        return ambiguous((names.what(series.line), series.line.job.collector) for series in self.record.series)
 
-    def benchmark(self, trail: SeriesRecord) -> str:
+    def benchmark(self, series: SeriesRecord) -> str:
         """What the benchmark is called, with its collector where several have measured the same of it."""
-        line = trail.line
+        line = series.line
         name = shorten(labelled(line.job.label, line.uid, line.size), names.NAME)
         return f"{name} ({line.job.collector})" if names.what(line) in self.ambiguous else name
 
-    def environment(self, trail: SeriesRecord) -> model.EnvironmentData:
+    def environment(self, series: SeriesRecord) -> model.EnvironmentData:
         """Where it was measured."""
-        return self.environments[trail.line.environment.fingerprint]
+        return self.environments[series.line.environment.fingerprint]
 
-    def value(self, trail: SeriesRecord, turn: int) -> str:
-        """The level at one of a trail's places, with its unit."""
-        return quantity(level(trail, turn), trail.line.unit)
+    def value(self, series: SeriesRecord, turn: int) -> str:
+        """The level at one of a series' places, with its unit."""
+        return quantity(level(series, turn), series.line.unit)
 
     def step(self, number: int, turn: int) -> model.StepData:
         """A change as pages show it."""
@@ -197,16 +197,16 @@ class Contents:
         return self._steps[number, turn]
 
     def _step(self, number: int, turn: int) -> model.StepData:
-        trail, finding, status = self.record.trails[number], self.finding(number, turn), self.statuses[number][turn]
+        series, finding, status = self.record.series[number], self.finding(number, turn), self.statuses[number][turn]
         told = figures(finding)
         return model.StepData(
             word=finding.word, direction=finding.direction, state=status.state, reason=status.reason,
-            benchmark=self.benchmark(trail), metric=metric(trail), unit=shorten(trail.line.unit, UNIT),
-            environment=self.environment(trail).name, url=self.urls[number], commit=self.commit(finding.turn),
+            benchmark=self.benchmark(series), metric=metric(series), unit=shorten(series.line.unit, UNIT),
+            environment=self.environment(series).name, url=self.urls[number], commit=self.commit(finding.turn),
             first=self.short(self.places[finding.first]), last=self.short(self.places[finding.last]), commits=finding.commits,
             effect=told.effect, low=told.low, high=told.high, before=told.before, after=told.after, p=told.p,
             change=change(told.effect, told.low, told.high), detectors=list(finding.detectors), contradiction=finding.contradiction,
-            levels=(finding.levels if finding.curve else levels_text(told.before, told.after, trail.line.unit)).replace("->", "→"),
+            levels=(finding.levels if finding.curve else levels_text(told.before, told.after, series.line.unit)).replace("->", "→"),
         )  # fmt: skip
 
     def with_suspects(self, number: int, turn: int) -> model.StepData:
@@ -214,27 +214,27 @@ class Contents:
         step, finding = self.step(number, turn), self.finding(number, turn)
         if step.state != "open" or "turns" in step.detectors:
             return step
-        found = self._suspicions.of(finding, self.record.trails[number].line)
+        found = self._suspicions.of(finding, self.record.series[number].line)
         suspects = [model.SuspectData(self._about(about), shorten(reasons(why), REASON)) for about, why in found]
         return msgspec.structs.replace(step, suspects=suspects)
 
     def possible(self, number: int, turn: int) -> model.Possible:
         """A change as pages name it that it may belong to."""
         if (number, turn) not in self._possible:
-            trail, finding = self.record.trails[number], self.finding(number, turn)
+            series, finding = self.record.series[number], self.finding(number, turn)
             self._possible[number, turn] = model.Possible(
                 word=finding.word, direction=finding.direction, state=self.statuses[number][turn].state, rises=finding.effect > 0,
-                benchmark=self.benchmark(trail), metric=metric(trail), environment=self.environment(trail).name,
+                benchmark=self.benchmark(series), metric=metric(series), environment=self.environment(series).name,
                 url=self.urls[number], commit=self.commit(finding.turn),
             )  # fmt: skip
         return self._possible[number, turn]
 
     def cell(self, number: int, turn: int) -> model.CellData:
         """What `perf check` says of a commit and the measured one before it; the detail names a lasting change that is laid to it."""
-        trail = self.record.trails[number]
-        place = int(trail.places[turn])
-        found = _cell(trail, turn, self.value(trail, turn), "" if not turn else self.short(int(trail.places[turn - 1])))
-        for step, finding in enumerate(trail.findings):
+        series = self.record.series[number]
+        place = int(series.places[turn])
+        found = _cell(series, turn, self.value(series, turn), "" if not turn else self.short(int(series.places[turn - 1])))
+        for step, finding in enumerate(series.findings):
             if finding.turn == place:
                 one = self.step(number, step)
                 lasting = f"lasting {one.word}" if one.word != "drift" else "drift"
@@ -311,14 +311,14 @@ def _shown(effect: float) -> float:
     return round(effect, 3) if abs(effect) >= 0.01 else float(f"{effect:.2g}")
 
 
-def level(trail: SeriesRecord, turn: int) -> float:
-    """The level at one of a trail's places, in the metric's unit."""
-    return exp(float(trail.levels[turn]))
+def level(series: SeriesRecord, turn: int) -> float:
+    """The level at one of a series' places, in the metric's unit."""
+    return exp(float(series.levels[turn]))
 
 
-def metric(trail: SeriesRecord) -> str:
+def metric(series: SeriesRecord) -> str:
     """What the metric is called."""
-    return shorten(metric_name(trail.line.metric), METRIC)
+    return shorten(metric_name(series.line.metric), METRIC)
 
 
 def effect(difference: float) -> float | None:
@@ -326,8 +326,8 @@ def effect(difference: float) -> float | None:
     return exp(difference) - 1 if abs(difference) < LARGEST_EXPONENT else None  # not of NaN either
 
 
-def _cell(trail: SeriesRecord, turn: int, value: str, before: str) -> model.CellData:
-    word, verdict = trail.word(turn), trail.verdicts.get(turn)
+def _cell(series: SeriesRecord, turn: int, value: str, before: str) -> model.CellData:
+    word, verdict = series.word(turn), series.verdicts.get(turn)
     if word == "new":
         return model.CellData("new", "new", value, f"{value}, the first of this series")
     if verdict is None:

@@ -1,4 +1,4 @@
-"""The numbers of the figures: rounded, since every digit travels thousands of times, and of all trails at once."""
+"""The numbers of the figures: rounded, since every digit travels thousands of times, and of all series at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIMIT = 300  # the largest power of ten
 
 
 class SeriesDrawing(NamedTuple):
-    """One trail as a figure draws it, one element per commit: levels with their intervals, changes to the one before, and their words."""
+    """One series as a figure draws it, one element per commit: levels with their intervals, changes to the one before, and their words."""
 
     levels: NDArray[np.float64]
     low: NDArray[np.float64]
@@ -28,25 +28,28 @@ class SeriesDrawing(NamedTuple):
     words: list[str]
 
 
-def drawings(trails: Sequence[SeriesRecord]) -> list[SeriesDrawing]:
-    """The drawings of trails, in their order."""
+def drawings(all_series: Sequence[SeriesRecord]) -> list[SeriesDrawing]:
+    """The drawings of series, in their order."""
     import numpy as np
 
-    levels, reach = (np.concatenate([getattr(trail, name) for trail in trails]) for name in ("levels", "reach"))
+    levels, reach = (np.concatenate([getattr(series, name) for series in all_series]) for name in ("levels", "reach"))
     bounds = np.exp(levels - reach), np.exp(np.minimum(levels + reach, LARGEST_EXPONENT))
-    ends = np.cumsum([len(trail.places) for trail in trails])[:-1]
+    ends = np.cumsum([len(series.places) for series in all_series])[:-1]
     columns = zip(*(np.split(rounded(column), ends) for column in (np.exp(levels), *bounds)), strict=True)
-    return [SeriesDrawing(level, low, high, *_compared(trail)) for (level, low, high), trail in zip(columns, trails, strict=True)]
+    return [
+        SeriesDrawing(level, low, high, *_compared(series))
+        for (level, low, high), series in zip(columns, all_series, strict=True)
+    ]
 
 
-def _compared(trail: SeriesRecord) -> tuple[NDArray[np.float64], list[str]]:
-    """The effects of a trail's commits against the one before (NaN: unknown), and the words."""
+def _compared(series: SeriesRecord) -> tuple[NDArray[np.float64], list[str]]:
+    """The effects of a series' commits against the one before (NaN: unknown), and the words."""
     import numpy as np
 
-    effects, words = np.full(len(trail.places), np.nan), [""] * len(trail.places)
+    effects, words = np.full(len(series.places), np.nan), [""] * len(series.places)
     words[0] = "new"
-    for turn, verdict in trail.verdicts.items():
-        words[turn] = trail.word(turn)
+    for turn, verdict in series.verdicts.items():
+        words[turn] = series.word(turn)
         if verdict.effect is not None:
             effects[turn] = verdict.effect
     return effects.round(DIGITS), words

@@ -70,7 +70,7 @@ def _entry(group: GroupData, home: str, root: str) -> str:
     address = f"{root}{commit.url or 'changes.html'}"
     name = f"{home}{commit.url}" if root else f"urn:uuid:{uuid.uuid5(SPACE, home + commit.id)}"
     more = [f"and {len(group.steps) - TOLD} more"] if len(group.steps) > TOLD else []
-    content = "\n".join([*map(_told, group.steps[:TOLD]), *more])
+    content = "\n".join([*map(_sentence, group.steps[:TOLD]), *more])
     return (
         f"<entry><title>{_text(f'{commit.short} {commit.title}: {told}')}</title><id>{_text(name)}</id>"
         f"<updated>{moment(commit.when)}</updated><author><name>{_text(commit.author or 'unknown')}</name></author>"
@@ -79,7 +79,7 @@ def _entry(group: GroupData, home: str, root: str) -> str:
     )
 
 
-def _told(step: StepData) -> str:
+def _sentence(step: StepData) -> str:
     return f"{step.word} {step.benchmark}, {step.metric}, {step.environment}: {step.change}, {step.levels} ({step.state})"
 
 

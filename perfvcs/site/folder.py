@@ -88,7 +88,7 @@ class Folder:
             ):
                 found.append(output)
         if foreign:
-            raise Foreign(f"{_told(foreign)} in {self.path} would be overwritten: {CURE}")
+            raise Foreign(f"{_listed(foreign)} in {self.path} would be overwritten: {CURE}")
         return found
 
     def begin(self, generator: str, outputs: Sequence[Output]) -> None:
@@ -249,7 +249,7 @@ def _manifest(path: Path, top: int) -> Manifest | None:
     except FileNotFoundError:
         others = sorted(name for name in os.listdir(top) if name not in TOLERATED and not name.endswith(SUFFIX))
         if others:
-            raise Foreign(f"{path} is neither empty nor a site of perfvcs, it has {_told(others)}: {CURE}") from None
+            raise Foreign(f"{path} is neither empty nor a site of perfvcs, it has {_listed(others)}: {CURE}") from None
         return None
     except OSError:
         raise Foreign(f"{path / MANIFEST} was not written by perfvcs: {CURE}") from None
@@ -280,6 +280,6 @@ def _sizes(folder: int) -> dict[str, int]:
         return {entry.name: size(entry) for entry in entries}
 
 
-def _told(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(f"`{shorten(name, 60)}`" for name in names[:NAMED]) + more

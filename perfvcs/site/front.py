@@ -39,14 +39,14 @@ def key(contents: Contents, newest: int) -> str:
         )
     ]
     parts += [packed(notes(contents), len(contents.record.measured), _values(contents))]
-    for number, trail in enumerate(contents.record.trails):
-        environment = contents.environment(trail)
-        parts.append(packed(contents.urls[number], trail.began, environment.name, environment.retired))
+    for number, series in enumerate(contents.record.series):
+        environment = contents.environment(series)
+        parts.append(packed(contents.urls[number], series.began, environment.name, environment.retired))
         last = slice(-max(newest + 1, TRACE), None)
-        parts += [contents.ids[trail.places[last]].tobytes()]
-        parts += [trail.levels[last].tobytes(), packed([trail.verdicts.get(turn) for turn in range(len(trail.places))[last]])]
+        parts += [contents.ids[series.places[last]].tobytes()]
+        parts += [series.levels[last].tobytes(), packed([series.verdicts.get(turn) for turn in range(len(series.places))[last]])]
         statuses = contents.statuses[number]
-        found = zip(trail.findings, statuses, strict=True)
+        found = zip(series.findings, statuses, strict=True)
         parts.append(packed([(*fields(one), stand.state, stand.reason) for one, stand in found]))
     return digest(*parts)
 
@@ -65,7 +65,7 @@ def page(contents: Contents, newest: int) -> Front:
         newest=contents.commit(record.measured[-1]), shared=all(own == versions[0] for own in versions),
         versions=[[None if place is None else contents.commit(place) for place in own] for own in versions],
         environments=environments, rows=[_row(contents, number, versions, numbers) for number in chosen], left_out=left_out,
-        groups=contents.groups(_newest(contents, states["open"])), series=len(record.trails), commits=len(record.measured),
+        groups=contents.groups(_newest(contents, states["open"])), series=len(record.series), commits=len(record.measured),
         values=_values(contents), notes=notes(contents),
     )  # fmt: skip
 
@@ -77,10 +77,10 @@ def _newest(contents: Contents, pairs: list[tuple[int, int]]) -> list[tuple[int,
 
 
 def _chosen(contents: Contents, most: int) -> tuple[list[int], int]:
-    """The trails of the chart in its order, and how many more there are: those with the gravest changes and the first metrics stay."""
+    """The series of the chart in its order, and how many more there are: those with the gravest changes and the first metrics stay."""
     ordered = sorted(_current(contents), key=lambda number: _order(contents, number))
-    trails = contents.record.trails
-    grave = sorted(ordered, key=lambda number: (_gravity(contents, number), metric_rank(trails[number].line.metric)))
+    all_series = contents.record.series
+    grave = sorted(ordered, key=lambda number: (_gravity(contents, number), metric_rank(all_series[number].line.metric)))
     kept = set(grave[:most])
     return [number for number in ordered if number in kept], max(0, len(ordered) - most)
 
@@ -90,32 +90,32 @@ def _versions(contents: Contents, newest: int) -> list[list[int | None]]:
     import numpy as np
 
     own: dict[str, list[NDArray[np.int64]]] = {fingerprint: [] for fingerprint in contents.environments}
-    for trail in contents.record.trails:
-        own[trail.line.environment.fingerprint].append(trail.places[-newest:])
+    for series in contents.record.series:
+        own[series.line.environment.fingerprint].append(series.places[-newest:])
     found = [np.unique(np.concatenate(places))[-newest:][::-1].tolist() for places in own.values()]
     longest = max(map(len, found))
     return [[*places, *[None] * (longest - len(places))] for places in found]
 
 
 def _values(contents: Contents) -> int:
-    return sum(len(trail.places) for trail in contents.record.trails)
+    return sum(len(series.places) for series in contents.record.series)
 
 
 def _current(contents: Contents) -> list[int]:
-    """Of the trails of each page in each environment the one that was measured last."""
+    """Of the series of each page in each environment the one that was measured last."""
     found: dict[tuple[str, str], int] = {}
-    for number, trail in enumerate(contents.record.trails):
-        place = (contents.urls[number], trail.line.environment.fingerprint)
+    for number, series in enumerate(contents.record.series):
+        place = (contents.urls[number], series.line.environment.fingerprint)
         other = found.get(place)
-        if other is None or contents.record.trails[other].places[-1] <= trail.places[-1]:
+        if other is None or contents.record.series[other].places[-1] <= series.places[-1]:
             found[place] = number
     return list(found.values())
 
 
 def _order(contents: Contents, number: int) -> tuple[object, ...]:
-    line = contents.record.trails[number].line
+    line = contents.record.series[number].line
     size = -1.0 if line.size is None else line.size
-    return (line.job.label, line.uid, size, metric_rank(line.metric), contents.environment(contents.record.trails[number]).name)
+    return (line.job.label, line.uid, size, metric_rank(line.metric), contents.environment(contents.record.series[number]).name)
 
 
 def _gravity(contents: Contents, number: int) -> int:
@@ -123,24 +123,24 @@ def _gravity(contents: Contents, number: int) -> int:
 
 
 def _row(contents: Contents, number: int, versions: list[list[int | None]], environments: dict[str, int]) -> RowData:
-    trail = contents.record.trails[number]
-    own = trail.places[-len(versions[0]) :].tolist()  # among the newest of its environment are none but its own newest
-    turns = {place: len(trail.places) - len(own) + turn for turn, place in enumerate(own)}
+    series = contents.record.series[number]
+    own = series.places[-len(versions[0]) :].tolist()  # among the newest of its environment are none but its own newest
+    turns = {place: len(series.places) - len(own) + turn for turn, place in enumerate(own)}
     statuses = [one.state for one in contents.statuses[number]]
-    environment = environments[trail.line.environment.fingerprint]
+    environment = environments[series.line.environment.fingerprint]
     return RowData(
-        benchmark=contents.benchmark(trail), metric=metric(trail), unit=shorten(trail.line.unit, UNIT), better=trail.line.better,
+        benchmark=contents.benchmark(series), metric=metric(series), unit=shorten(series.line.unit, UNIT), better=series.line.better,
         environment=environment, url=contents.urls[number],
-        level=contents.value(trail, len(trail.places) - 1), state=min(statuses, key=lambda state: GRAVITY[state], default=""),
-        trace=_trace(trail), cells=[contents.cell(number, turns[place]) if place in turns else MISSING for place in versions[environment]],
+        level=contents.value(series, len(series.places) - 1), state=min(statuses, key=lambda state: GRAVITY[state], default=""),
+        trace=_trace(series), cells=[contents.cell(number, turns[place]) if place in turns else MISSING for place in versions[environment]],
     )  # fmt: skip
 
 
-def _trace(trail: SeriesRecord) -> list[float]:
+def _trace(series: SeriesRecord) -> list[float]:
     """The newest levels relative to their mean."""
     import numpy as np
 
-    newest = trail.levels[-TRACE:]
+    newest = series.levels[-TRACE:]
     return [float(f"{value:.4g}") for value in np.exp(np.clip(newest - newest.mean(), -700, 700)).tolist()]
 
 
@@ -148,7 +148,7 @@ def _sentence(contents: Contents, count: int) -> str:
     measured = contents.record.measured
     newest = contents.commit(measured[-1])
     where = f"at {newest.short} ({newest.when[:10]}), the newest measured commit"
-    if not any(trail.findings for trail in contents.record.trails):
+    if not any(series.findings for series in contents.record.series):
         return f"No lasting change was found {where}."
     if not count:
         return f"No open degradation {where}."

@@ -20,14 +20,14 @@ PLAIN = ("time", "pytest")  # collectors whose profiles hold little more than a 
 
 
 def outputs(repository: Repository, contents: Contents, most: int, templates: Templates) -> Iterator[Output]:
-    """The pages of at most so many newest profiles, one per job and environment, which the trails get links to.
+    """The pages of at most so many newest profiles, one per job and environment, which the series get links to.
 
     All of them where these are no more than that, else those of collectors that record more than executions.
     """
     newest: dict[tuple[str, str], list[int]] = {}
-    for number, trail in enumerate(contents.record.trails):
-        newest.setdefault(_job(trail), []).append(number)
-    rich = [job for job, numbers in newest.items() if contents.record.trails[numbers[0]].line.job.collector not in PLAIN]
+    for number, series in enumerate(contents.record.series):
+        newest.setdefault(_job(series), []).append(number)
+    rich = [job for job, numbers in newest.items() if contents.record.series[numbers[0]].line.job.collector not in PLAIN]
     chosen = sorted(newest) if len(newest) <= most else sorted(rich)[:most]
     if not chosen:
         return
@@ -38,28 +38,26 @@ def outputs(repository: Repository, contents: Contents, most: int, templates: Te
     }
     for job in chosen:
         path = paths[*job, commits[job]]
-        trail = contents.record.trails[newest[job][0]]
-        url = f"profiles/{names.slug(trail.line.job.label, trail.line.job.collector, of=job)}.html"
+        series = contents.record.series[newest[job][0]]
+        url = f"profiles/{names.slug(series.line.job.label, series.line.job.collector, of=job)}.html"
         contents.profiles |= dict.fromkeys(newest[job], url)
-        title = (
-            f"{contents.benchmark(trail)} at {contents.short(contents.places[commits[job]])}, {contents.environment(trail).name}"
-        )
+        title = f"{contents.benchmark(series)} at {contents.short(contents.places[commits[job]])}, {contents.environment(series).name}"
         beside = f"{url.removesuffix('.html')}.json"
         links = {
-            templates.title: "../index.html", contents.benchmark(trail): f"../{contents.urls[newest[job][0]]}",
+            templates.title: "../index.html", contents.benchmark(series): f"../{contents.urls[newest[job][0]]}",
             "JSON": beside.rpartition("/")[2],
         }  # fmt: skip
         key = digest(templates.mark.encode(), packed(path, title, links))
         yield Output((url, beside), key, partial(_page, repository, path, title, links))
 
 
-def _job(trail: SeriesRecord) -> tuple[str, str]:
-    return trail.line.job.key, trail.line.environment.fingerprint
+def _job(series: SeriesRecord) -> tuple[str, str]:
+    return series.line.job.key, series.line.environment.fingerprint
 
 
 def _newest(contents: Contents, numbers: list[int]) -> str:
-    """The newest commit that some trails have."""
-    return contents.record.commits[max(int(contents.record.trails[number].places[-1]) for number in numbers)]
+    """The newest commit that some series have."""
+    return contents.record.commits[max(int(contents.record.series[number].places[-1]) for number in numbers)]
 
 
 def _page(repository: Repository, path: str, title: str, links: dict[str, str]) -> tuple[bytes, bytes]:

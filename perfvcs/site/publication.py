@@ -103,7 +103,7 @@ def _unwatched() -> Iterator[None]:
 
 def _publish(repository: Repository, folder: Path, revision: str, title: str, choice: SiteOptions) -> Published:
     record = read(repository, revision)
-    if not record.trails:
+    if not record.series:
         raise NothingToCompare(f"no commit on the way to {revision} has {_missing(repository, record)}")
     contents = Contents(repository, record)
     forge = _forge(repository.project) if choice.forge is None else choice.forge
@@ -185,8 +185,8 @@ def _forge(project: Project) -> Forge:
 
 def _names(contents: Contents) -> bytes:
     """The script with the names of all series, which the search of every page suggests: benchmark, metric, address."""
-    trails = [(contents.record.trails[numbers[0]], url) for url, numbers in contents.pages.items()]
-    listed = sorted((contents.benchmark(trail), metric(trail), url) for trail, url in trails)
+    all_series = [(contents.record.series[numbers[0]], url) for url, numbers in contents.pages.items()]
+    listed = sorted((contents.benchmark(one), metric(one), url) for one, url in all_series)
     return b"perf.series.names = %b;\n" % msgspec.json.encode(listed)
 
 

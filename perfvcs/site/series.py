@@ -30,18 +30,19 @@ TRACKS, COMMITS, POINTS = 60, 6000, 18_000  # of a page: with more it would not 
 
 def key(contents: Contents, url: str) -> str:
     """A digest of all that the page at ``url`` is made from."""
-    trails = [contents.record.trails[number] for number in contents.pages[url]]
+    all_series = [contents.record.series[number] for number in contents.pages[url]]
     parts = [
         packed(
-            [(one.name, one.retired) for one in map(contents.environment, trails)], [link.url for link in siblings(contents, url)]
+            [(one.name, one.retired) for one in map(contents.environment, all_series)],
+            [link.url for link in siblings(contents, url)],
         )
     ]
-    for number, trail in zip(contents.pages[url], trails, strict=True):
-        parts += [packed(trail.line, trail.began, contents.profiles.get(number)), contents.ids[trail.places].tobytes()]
-        parts += [column.tobytes() for column in (trail.levels, trail.reach, trail.executions)]
-        parts.append(packed(list(trail.verdicts.items()), remarks_of(trail)))
+    for number, series in zip(contents.pages[url], all_series, strict=True):
+        parts += [packed(series.line, series.began, contents.profiles.get(number)), contents.ids[series.places].tobytes()]
+        parts += [column.tobytes() for column in (series.levels, series.reach, series.executions)]
+        parts.append(packed(list(series.verdicts.items()), remarks_of(series)))
         statuses = [(one.state, one.reason) for one in contents.statuses[number]]
-        parts.append(packed([fields(one) for one in trail.findings], statuses))
+        parts.append(packed([fields(one) for one in series.findings], statuses))
     return digest(*parts)
 
 
@@ -53,9 +54,9 @@ def fields(finding: Finding) -> tuple[Any, ...]:
 
 def siblings(contents: Contents, url: str) -> list[model.Link]:
     """The other metrics and sizes of the same benchmark."""
-    line = contents.record.trails[contents.pages[url][0]].line
+    line = contents.record.series[contents.pages[url][0]].line
     pages = contents.related[line.job.label, line.uid]
-    links = [model.Link(f"{contents.benchmark(trail)}, {metric(trail)}", other) for other, trail in pages if other != url]
+    links = [model.Link(f"{contents.benchmark(series)}, {metric(series)}", other) for other, series in pages if other != url]
     return links[:SIBLINGS]
 
 
@@ -64,63 +65,63 @@ def page(contents: Contents, url: str) -> SeriesData:
     import numpy as np
 
     numbers, notes = _drawn(contents, contents.pages[url])
-    trails = [contents.record.trails[number] for number in numbers]
-    line = trails[0].line
+    all_series = [contents.record.series[number] for number in numbers]
+    line = all_series[0].line
     there = np.zeros(len(contents.record.commits), dtype=bool)
-    for trail in trails:
-        there[trail.places] = True
+    for series in all_series:
+        there[series.places] = True
     whole = np.flatnonzero(there)
-    places = whole[whole >= _start(trails, whole)]
+    places = whole[whole >= _start(all_series, whole)]
     if len(places) < len(whole):
         notes.append(f"The figures show the newest {len(places):,} of {len(whole):,} commits.")
     columns = contents.columns
     authors, author = np.unique(columns.author[places], return_inverse=True)
-    everything = np.concatenate([trail.levels for trail in trails])
+    everything = np.concatenate([series.levels for series in all_series])
     chosen = scale(float(np.exp(np.median(everything))), line.unit)
     steps = contents.ordered(contents.pages[url])
     return SeriesData(
-        benchmark=contents.benchmark(trails[0]), metric=metric(trails[0]), unit=shorten(line.unit, UNIT), better=line.better,
+        benchmark=contents.benchmark(all_series[0]), metric=metric(all_series[0]), unit=shorten(line.unit, UNIT), better=line.better,
         factor=chosen.factor, scaled=shorten(chosen.unit, UNIT), span=_span(everything, len(whole), line.unit),
         authors=[columns.authors[number] for number in authors.tolist()], ids=columns.ids[places].tolist(),
         days=columns.days[places].tolist(), author=author.tolist(), titles=columns.titles[places].tolist(),
         tracks=[_track(contents, number, places) for number in numbers], steps=[contents.step(*pair) for pair in steps[:STEPS]],
         remarks=[
-            Remark(contents.environment(trail).name, shorten(remark, COMMAND)) for trail in trails for remark in remarks_of(trail)
+            Remark(contents.environment(series).name, shorten(remark, COMMAND)) for series in all_series for remark in remarks_of(series)
         ],
-        newest=_newest(contents, numbers), siblings=siblings(contents, url), notes=[*notes, *_notes(trails)],
+        newest=_newest(contents, numbers), siblings=siblings(contents, url), notes=[*notes, *_notes(all_series)],
     )  # fmt: skip
 
 
 def _drawn(contents: Contents, numbers: list[int]) -> tuple[list[int], list[str]]:
-    """The trails that a page has room for, those that were measured last, and how many it has not."""
+    """The series that a page has room for, those that were measured last, and how many it has not."""
     if len(numbers) <= TRACKS:
         return numbers, []
-    newest = sorted(numbers, key=lambda number: -int(contents.record.trails[number].places[-1]))[:TRACKS]
+    newest = sorted(numbers, key=lambda number: -int(contents.record.series[number].places[-1]))[:TRACKS]
     return sorted(newest), [f"Of {len(numbers):,} environments, the {TRACKS} measured last are shown."]
 
 
-def _start(trails: list[SeriesRecord], places: NDArray[np.int64]) -> int:
+def _start(all_series: list[SeriesRecord], places: NDArray[np.int64]) -> int:
     """The first place that a page has room for."""
     import numpy as np
 
-    if sum(len(trail.places) for trail in trails) <= POINTS and len(places) <= COMMITS:
+    if sum(len(series.places) for series in all_series) <= POINTS and len(places) <= COMMITS:
         return 0
-    points = np.sort(np.concatenate([trail.places for trail in trails]))
+    points = np.sort(np.concatenate([series.places for series in all_series]))
     return int(max(points[max(0, len(points) - POINTS)], places[max(0, len(places) - COMMITS)]))
 
 
 def _track(contents: Contents, number: int, places: NDArray[np.int64]) -> Track:
     import numpy as np
 
-    trail, drawing = contents.record.trails[number], contents.drawings[number]
-    start = int(np.searchsorted(trail.places, places[0]))
+    series, drawing = contents.record.series[number], contents.drawings[number]
+    start = int(np.searchsorted(series.places, places[0]))
     return Track(
-        environment=contents.environment(trail), command=shorten(command(trail), COMMAND),
-        places=np.searchsorted(places, trail.places[start:]).tolist(), levels=drawing.levels[start:].tolist(),
-        low=known(drawing.low[start:]), high=known(drawing.high[start:]), executions=trail.executions[start:].tolist(),
+        environment=contents.environment(series), command=shorten(command(series), COMMAND),
+        places=np.searchsorted(places, series.places[start:]).tolist(), levels=drawing.levels[start:].tolist(),
+        low=known(drawing.low[start:]), high=known(drawing.high[start:]), executions=series.executions[start:].tolist(),
         effects=known(drawing.effects[start:]), words=drawing.words[start:],
-        steps=[_mark(contents, number, turn, places) for turn, found in enumerate(trail.findings) if found.turn >= places[0]],
-        began=shorten(trail.began, COMMAND), profile=contents.profiles.get(number),
+        steps=[_mark(contents, number, turn, places) for turn, found in enumerate(series.findings) if found.turn >= places[0]],
+        began=shorten(series.began, COMMAND), profile=contents.profiles.get(number),
     )  # fmt: skip
 
 
@@ -139,9 +140,9 @@ def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64])
     )  # fmt: skip
 
 
-def command(trail: SeriesRecord) -> str:
+def command(series: SeriesRecord) -> str:
     """What the job runs."""
-    job = trail.line.job
+    job = series.line.job
     return " ".join(filter(None, (job.cmd, job.args, job.workload)))
 
 
@@ -156,37 +157,37 @@ def _span(levels: NDArray[np.float64], commits: int, unit: str) -> str:
 def _newest(contents: Contents, numbers: list[int]) -> list[Value]:
     """The newest commits of all environments, newest first."""
     turns = [
-        (int(trail.places[turn]), number, turn)
+        (int(series.places[turn]), number, turn)
         for number in numbers
-        for trail in [contents.record.trails[number]]
-        for turn in range(max(0, len(trail.places) - NEWEST), len(trail.places))
+        for series in [contents.record.series[number]]
+        for turn in range(max(0, len(series.places) - NEWEST), len(series.places))
     ]
     turns.sort(key=lambda one: (-one[0], one[1]))
     return [_value(contents, number, turn) for _, number, turn in turns[:NEWEST]]
 
 
 def _value(contents: Contents, number: int, turn: int) -> Value:
-    trail = contents.record.trails[number]
-    reach = float(trail.reach[turn])
+    series = contents.record.series[number]
+    reach = float(series.reach[turn])
     low, high = effect(-reach), effect(reach)
     return Value(
-        contents.commit(int(trail.places[turn])), contents.environment(trail).name, quantity(level(trail, turn), trail.line.unit),
-        interval(low, high), int(trail.executions[turn]), contents.cell(number, turn),
+        contents.commit(int(series.places[turn])), contents.environment(series).name, quantity(level(series, turn), series.line.unit),
+        interval(low, high), int(series.executions[turn]), contents.cell(number, turn),
     )  # fmt: skip
 
 
-def _notes(trails: list[SeriesRecord]) -> list[str]:
+def _notes(all_series: list[SeriesRecord]) -> list[str]:
     """What kept a figure or a verdict from saying more."""
     from perfvcs.history.judging import SHORTEST
 
     notes = []
-    if all(len(trail.places) == 1 for trail in trails):
+    if all(len(series.places) == 1 for series in all_series):
         notes.append("One commit was measured: no history yet.")
-    elif all(len(trail.places) < SHORTEST and not trail.findings for trail in trails):
+    elif all(len(series.places) < SHORTEST and not series.findings for series in all_series):
         notes.append(f"Fewer than {SHORTEST} measured commits: too few to look for lasting changes.")
-    unjudged = sum(len(trail.places) - 1 - len(trail.verdicts) for trail in trails)
+    unjudged = sum(len(series.places) - 1 - len(series.verdicts) for series in all_series)
     if unjudged:
         notes.append(f"{counted(unjudged, 'older value')} were not compared with the one before; `perf check` does that.")
-    if any((trail.executions == 1).any() for trail in trails):
+    if any((series.executions == 1).any() for series in all_series):
         notes.append("Commits with one execution have no interval.")
     return notes

@@ -38,9 +38,9 @@ class ChangeStatus:
 def retired(record: HistoryRecord) -> dict[str, str]:
     """The environments, by fingerprint, in which nothing is measured any more, with the day of their last commit."""
     last: dict[str, int] = {}
-    for trail in record.trails:
-        mark = trail.line.environment.fingerprint
-        last[mark] = max(last.get(mark, -1), int(trail.places[-1]))
+    for series in record.series:
+        mark = series.line.environment.fingerprint
+        last[mark] = max(last.get(mark, -1), int(series.places[-1]))
     newest = _day(record, record.measured[-1])
     found = {}
     for mark, place in last.items():
@@ -59,27 +59,27 @@ def _day(record: HistoryRecord, number: int) -> date | None:
 
 
 def statuses(repository: Repository, record: HistoryRecord, gone: Mapping[str, str]) -> list[list[ChangeStatus]]:
-    """The status of every finding of every trail of the record, in their order; changes in an environment that is ``gone`` are over."""
+    """The status of every finding of every series of the record, in their order; changes in an environment that is ``gone`` are over."""
     ended = _ended(record)
     accepted = Allowance(repository, record.commits)
     return [
         [
-            _status(trail, turn, ended.get(number, ""), gone.get(trail.line.environment.fingerprint, ""), accepted)
-            for turn in range(len(trail.findings))
+            _status(series, turn, ended.get(number, ""), gone.get(series.line.environment.fingerprint, ""), accepted)
+            for turn in range(len(series.findings))
         ]
-        for number, trail in enumerate(record.trails)
+        for number, series in enumerate(record.series)
     ]
 
 
-def _status(trail: SeriesRecord, turn: int, ended: str, gone: str, accepted: Allowance) -> ChangeStatus:
-    finding = trail.findings[turn]
+def _status(series: SeriesRecord, turn: int, ended: str, gone: str, accepted: Allowance) -> ChangeStatus:
+    finding = series.findings[turn]
     if finding.direction == "improvement":
         return ChangeStatus("improvement")
     if finding.denied:
         return ChangeStatus("over", shorten(finding.contradiction, REASON))
     if ended:
         return ChangeStatus("over", shorten(f"its series has ended: {ended}", REASON))
-    for later in trail.findings[turn + 1 :]:
+    for later in series.findings[turn + 1 :]:
         if _share(finding, later.after) <= HALF:
             return ChangeStatus("over", f"undone by {later.commit[:10]}")
     if gone:
@@ -95,16 +95,16 @@ def _share(finding: Finding, level: float) -> float:
 
 
 def _ended(record: HistoryRecord) -> dict[int, str]:
-    """The trails, by number, that others of the same benchmark and metric have followed, and why."""
+    """The series, by number, that others of the same benchmark and metric have followed, and why."""
     same: dict[tuple[object, ...], list[int]] = defaultdict(list)
-    for number, trail in enumerate(record.trails):
-        line = trail.line
+    for number, series in enumerate(record.series):
+        line = series.line
         same[line.job.label, line.job.collector, line.uid, line.size, line.metric].append(number)
     found = {}
     for numbers in same.values():
-        starts = [(record.trails[number].places[0], record.trails[number].began) for number in numbers]
+        starts = [(record.series[number].places[0], record.series[number].began) for number in numbers]
         for number in numbers:
-            later = [pair for pair in starts if pair[1] and pair[0] > record.trails[number].places[-1]]
+            later = [pair for pair in starts if pair[1] and pair[0] > record.series[number].places[-1]]
             if later:
                 found[number] = min(later)[1]
     return found

@@ -45,15 +45,15 @@ def place_of(path: str) -> str:
     return f"{FOLDER}/{path}"
 
 
-def profile_of(place: str) -> str | None:
-    """The path of the profile whose removal is at ``place``; None if that is not the path of a removal."""
-    top, _, path = place.partition("/")
+def profile_of(removal_path: str) -> str | None:
+    """The path of the profile whose removal is at ``removal_path``; None if that is not the path of a removal."""
+    top, _, path = removal_path.partition("/")
     return path if top == FOLDER and PROFILE_PATH.fullmatch(path) else None
 
 
-def at(place: str, document: bytes) -> Removal | str:
-    """The removal in a document at ``place``, or why it is not one."""
-    path = profile_of(place)
+def at(removal_path: str, document: bytes) -> Removal | str:
+    """The removal in a document at ``removal_path``, or why it is not one."""
+    path = profile_of(removal_path)
     return "it is not at the path of a removal" if path is None else decode(document, path)
 
 

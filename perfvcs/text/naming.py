@@ -113,10 +113,10 @@ def apart(names: Sequence[str], width: int) -> list[str]:
     return [short[name] for name in names]
 
 
-def _shared(one: str, other: str) -> int:
+def _shared(name: str, other: str) -> int:
     """How many characters two different names begin with alike."""
     return next(
-        (place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), min(len(one), len(other))
+        (place for place, pair in enumerate(zip(name, other, strict=False)) if pair[0] != pair[1]), min(len(name), len(other))
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from perfvcs.git.project import Project, UnknownRevision
 from perfvcs.git.remote import Remote
-from perfvcs.git.worktree import standing
+from perfvcs.git.worktree import lasting
 from perfvcs.store.document import fold
 
 FOLDER = "watch"  # in .perf
@@ -57,7 +57,7 @@ class Branch:
 
     def checkout(self, tip: str) -> Project:
         """A working tree of a commit, whose perf.toml and overlays say what is measured; raises CheckoutError."""
-        return standing(self.project, tip, self.folder / "tree")
+        return lasting(self.project, tip, self.folder / "tree")
 
     def tend(self) -> None:
         """Let git pack what fetching has left, now and not while something is measured."""

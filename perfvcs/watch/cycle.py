@@ -154,9 +154,9 @@ class Cycle:
         from perfvcs.history.record import read
 
         places = {commit: place for place, commit in enumerate(commits)}
-        for trail in read(repository, tip).trails:
-            if trail.line.environment.fingerprint in self.memory.environments:
-                for finding in trail.findings:
+        for series in read(repository, tip).series:
+            if series.line.environment.fingerprint in self.memory.environments:
+                for finding in series.findings:
                     if finding.commits > 1 and finding.first in places and finding.last in places:
                         yield places[finding.first], places[finding.last]
 
@@ -276,4 +276,4 @@ def _contents(repository: Repository, tip: str) -> Contents | None:
     from perfvcs.site.contents import Contents
 
     record = read(repository, tip)
-    return Contents(repository, record) if record.trails else None
+    return Contents(repository, record) if record.series else None

@@ -37,7 +37,7 @@ def index(store: Store, tmp_path: Path) -> Iterator[Index]:
     found.close()
 
 
-def told(index: Index) -> tuple[list[list[float]], int]:
+def levels_and_reads(index: Index) -> tuple[list[list[float]], int]:
     """Place, level, deviation and executions of all values of the one line, and how many had no level."""
     found = index.spreads(COMMITS)
     assert len(set(found.line.tolist())) <= 1
@@ -51,10 +51,10 @@ def test_levels_that_came_in_any_order_are_those_of_a_new_index(store: Store, in
     for size in (1, 1, 130, 1, 60, 7):  # rows begin, are filled up, and overflow
         store.add([profile(places.pop(), (chance.uniform(1, 2), chance.uniform(1, 2))) for _ in range(size)], "Some")
         index.refresh()
-    once = told(index)
+    once = levels_and_reads(index)
     assert len(once[0][0]) == 200 and once[0][0] == sorted(once[0][0])
     other = Index(store, tmp_path / "other.db")
-    assert told(other) == once
+    assert levels_and_reads(other) == once
     (line,) = index.lines()
     course = index.courses([line], COMMITS)[line]
     assert [list(course.places), list(course.levels)] == once[0][:2]
@@ -71,8 +71,8 @@ def test_what_is_removed_takes_its_levels_along(store: Store, index: Index) -> N
     store.remove(paths, "Some")
     index.refresh()
     left = sorted([*(set(range(150)) - gone), 5])
-    assert told(index)[0][0] == left
-    assert told(index)[0][1] == pytest.approx(
+    assert levels_and_reads(index)[0][0] == left
+    assert levels_and_reads(index)[0][1] == pytest.approx(
         [(log(1 + place) + log(2 + place)) / 2 if turn != left.index(5) + 1 else log(3000) / 2 for turn, place in enumerate(left)]
     )
     index.close()
@@ -80,24 +80,24 @@ def test_what_is_removed_takes_its_levels_along(store: Store, index: Index) -> N
     assert sum(length for (length,) in rows) == len(left) * levels.RECORD.size
     store.remove({header.path for header in index.headers()}, "All")
     index.refresh()
-    assert index.lines() == {} and told(index) == ([[], [], [], []], 0)
+    assert index.lines() == {} and levels_and_reads(index) == ([[], [], [], []], 0)
 
 
 def test_values_without_a_logarithm_are_counted(store: Store, index: Index) -> None:
     store.add([profile(0, (1.0, 2.0)), profile(1, (0.0, 2.0)), profile(2, (3.0,))], "Three")
-    columns, unusable = told(index)
+    columns, unusable = levels_and_reads(index)
     assert columns[0] == [0, 2] and unusable == 1 and np.isnan(columns[2][1])
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xff" * 27, b"\xff" * 28])
 def test_damaged_levels_are_read_from_the_store_again(store: Store, index: Index, damage: bytes) -> None:
     store.add([profile(place, (1.0, 2.0)) for place in range(70)], "Many")
-    before = told(index)
+    before = levels_and_reads(index)
     index.close()
     with sqlite3.connect(store.path.with_name("index.db")) as connection:
         connection.execute("UPDATE levels SET packed = packed || ?", (damage,))
     connection.close()
-    assert told(index) == before
+    assert levels_and_reads(index) == before
     (line,) = index.lines()
     assert list(index.courses([line], COMMITS)[line].places) == list(range(70))
 
@@ -119,4 +119,4 @@ def test_what_was_read_before_the_old_state_was_missed_does_not_count_twice(
     monkeypatch.setattr("perfvcs.index.BATCH", 1)
     monkeypatch.setattr(store, "changes", broken)
     index.refresh()
-    assert told(index)[0][0] == [0, 1, 2]
+    assert levels_and_reads(index)[0][0] == [0, 1, 2]

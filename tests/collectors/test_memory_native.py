@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 from perfvcs import plugins
 from perfvcs.collector import CollectError
 from perfvcs.collectors._shared import debuginfo, symbols
-from perfvcs.collectors.memory import program, shim, trail
+from perfvcs.collectors.memory import program, record, shim
 from perfvcs.collectors.memory.heap import AllocationSite, largest, owner, text
 from perfvcs.errors import UsageError
 
 pytestmark = [pytest.mark.needs("gcc"), pytest.mark.needs("g++")]
 KNOWN = heaps.programs()
 Build = Callable[..., Path]
-HEAD, SITE = np.dtype(trail.HEAD), np.dtype(trail.SITE)
+HEAD, SITE = np.dtype(record.HEAD), np.dtype(record.SITE)
 
 
 @pytest.fixture
@@ -379,7 +379,7 @@ def left(build: Build, tmp_path: Path, request: pytest.FixtureRequest) -> Path: 
         (8, b"\x63", "has version 99"),
         (HEAD.fields["sites"][1], b"\xff\xff\xff\x7f", "counts more than it can hold"),
         (HEAD.fields["pool"][1], b"\xff\xff\xff\x7f", "counts more than it can hold"),
-        (trail.HEADER + SITE.itemsize + SITE.fields["stack"][1], b"\xff\xff\xff\x7f", "stacks that are not in it"),
+        (record.HEADER + SITE.itemsize + SITE.fields["stack"][1], b"\xff\xff\xff\x7f", "stacks that are not in it"),
     ],
 )
 def test_a_file_that_was_changed_is_one_line(left: Path, place: int, value: bytes, message: str) -> None:
@@ -387,26 +387,26 @@ def test_a_file_that_was_changed_is_one_line(left: Path, place: int, value: byte
         file.seek(place)
         file.write(value)
     with pytest.raises(CollectError, match=message):
-        trail.read(left.parent)
+        record.read(left.parent)
 
 
 def test_a_file_that_was_cut_or_replaced_is_one_line(left: Path) -> None:
     os.truncate(left, 5000)
     with pytest.raises(CollectError, match="was cut off"):
-        trail.read(left.parent)
+        record.read(left.parent)
     left.unlink()
     left.symlink_to("/dev/zero")
     with pytest.raises(CollectError, match="cannot be read"):
-        trail.read(left.parent)
+        record.read(left.parent)
     left.unlink()
     os.mkfifo(left)
     with pytest.raises(CollectError, match="is no longer a file"):
-        trail.read(left.parent)
+        record.read(left.parent)
 
 
 def test_a_list_of_modules_that_was_changed_costs_names_only(left: Path) -> None:
     left.with_suffix(".map").write_bytes(b"no line\0x y z a b\0" + b"1 0 0 ffffffffffffffff /no/such/file\0" + b"1 2")
-    (found,) = trail.read(left.parent)
+    (found,) = record.read(left.parent)
     assert [module.path for module in found.modules[1]] == ["/no/such/file"]
     assert found.module(1, 5) and not found.module(2, 5)
 
@@ -419,7 +419,7 @@ def test_whatever_a_list_of_modules_holds_is_read(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "some.map"
         path.write_bytes(content)
-        assert all(isinstance(scan, int) for scan in trail._modules(path))
+        assert all(isinstance(scan, int) for scan in record._modules(path))
 
 
 # names

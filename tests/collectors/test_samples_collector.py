@@ -616,7 +616,7 @@ def test_of_a_deep_recursion_root_and_leaf_are_kept(python: Callable[[str], Run]
     assert deepest[DEEPEST // 2] == LEFT_OUT and deepest[-2:] == ("main (program.py)", "Heap.push (program.py)")
 
 
-def told(run: Run, *stacks: tuple[list[tuple[str, str | None]], int], said: str = "") -> Folded:
+def folded(run: Run, *stacks: tuple[list[tuple[str, str | None]], int], said: str = "") -> Folded:
     """What is read of a report with so many samples of each stack, each stack a thread of its own."""
     frames = list(dict.fromkeys(frame for stack, _ in stacks for frame in stack))
     report = {
@@ -644,12 +644,12 @@ def test_what_py_spy_writes_is_folded_over_processes(run: Callable[..., Run]) ->
         ([("odd", None)], 1),
         ([*loading, site], 1),
     )
-    found = told(prepared, *threads, said="Samples: 100 Errors: 20\n")
+    found = folded(prepared, *threads, said="Samples: 100 Errors: 20\n")
     assert found.stacks == {
         ("<module> (x.py)", "f (x.py)"): 5, ("[interpreter]",): 4, ("odd (<unknown>)",): 1, ("[import]", "<module> (<frozen site>)"): 1,
     }  # fmt: skip
     assert found.lost == 20 and found.warnings == ["samples: py-spy could not read 20 of 120 samples"]
-    assert told(prepared, *threads, said="Samples: 100 Errors: 1\n").warnings == []
+    assert folded(prepared, *threads, said="Samples: 100 Errors: 1\n").warnings == []
 
 
 @PYSPY

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 from conftest import Project
-from histories import OTHER, PARSE, SORT, Perf, grow, measured, stepped, store, told
+from histories import OTHER, PARSE, SORT, Perf, grow, measured, stepped, store, printed
 from samples import sample_profile
 
 import perfvcs.statistics.changepoints.judgement as statistics
@@ -43,7 +43,7 @@ def test_a_step_is_listed_with_its_commit_effect_levels_and_word(commits: list[s
 
 def test_the_json_says_all_of_it(commits: list[str], perf: Perf) -> None:
     store(*measured(commits, stepped(40, 25)))
-    found = told(perf)
+    found = printed(perf)
     (step,) = found["findings"]
     assert (step["word"], step["direction"], step["benchmark"], step["metric"]) == ("degradation", "degradation", "sort", "wall")
     assert (step["commit"], step["author"], step["title"]) == (commits[25], "Ada", "Change 25")
@@ -59,15 +59,15 @@ def test_the_json_says_all_of_it(commits: list[str], perf: Perf) -> None:
 def test_the_direction_of_the_metric_decides_what_an_improvement_is(commits: list[str], perf: Perf) -> None:
     profiles = measured(commits, stepped(40, 25), metrics={"wall": Metric("ops/s", "higher")})
     store(*profiles)
-    assert [step["word"] for step in told(perf)["findings"]] == ["improvement"]
+    assert [step["word"] for step in printed(perf)["findings"]] == ["improvement"]
 
 
 def test_the_newest_come_first_and_no_more_than_asked_for(commits: list[str], perf: Perf) -> None:
     levels = [0.010] * 12 + [0.012] * 14 + [0.011] * 14
     store(*measured(commits, levels))
-    steps = told(perf)["findings"]
+    steps = printed(perf)["findings"]
     assert [(step["commit"], step["word"]) for step in steps] == [(commits[26], "improvement"), (commits[12], "degradation")]
-    assert len(told(perf, "-n1")["findings"]) == 1
+    assert len(printed(perf, "-n1")["findings"]) == 1
     assert "not shown: 1 step (perf history --all)" in perf("history", "-n1").out
     assert "not shown" not in perf("history", "-n1", "--all").out
 
@@ -88,7 +88,7 @@ def test_a_long_history_fits_a_screen(project: Project, perf: Perf) -> None:
     commits = grow(project, 240)
     levels = [0.010 * (1.2 if number // 20 % 2 else 1.0) * 1.05 ** (number // 20) for number in range(240)]
     store(*measured(commits, levels))
-    assert len(told(perf)["findings"]) >= 8
+    assert len(printed(perf)["findings"]) >= 8
     assert len(perf("history").out.splitlines()) <= 24
     assert len(perf("history", "-n", "8").out.splitlines()) > 24
 
@@ -97,7 +97,7 @@ def test_unmeasured_commits_before_a_step_are_under_suspicion_too(project: Proje
     every = grow(project, 120)
     sparse = every[::3]
     store(*measured(sparse, stepped(40, 25), spread=0.002))
-    (step,) = told(perf)["findings"]
+    (step,) = printed(perf)["findings"]
     assert (step["first"], step["commit"], step["last"], step["commits"]) == (every[73], every[75], every[75], 3)
     said = perf("history").out
     assert f"one of 3 commits {every[73][:10]}..{every[75][:10]}" in said
@@ -107,7 +107,7 @@ def test_unmeasured_commits_before_a_step_are_under_suspicion_too(project: Proje
 def test_a_drift_is_no_step(project: Project, perf: Perf) -> None:
     commits = grow(project, 150)
     store(*measured(commits, [0.010 * 1.3 ** (min(max(number - 40, 0), 70) / 70) for number in range(150)]))
-    (drift,) = told(perf)["findings"]
+    (drift,) = printed(perf)["findings"]
     assert (drift["word"], drift["direction"]) == ("drift", "degradation")
     assert drift["commit"] == drift["last"]
     assert drift["commits"] > 40
@@ -119,11 +119,11 @@ def test_one_benchmark_by_its_whole_name_or_how_it_begins(commits: list[str], pe
     sort = measured(commits, stepped(40, 25))
     parse = measured(commits, stepped(40, 10), seed=2, job=PARSE)
     store(*sort, *parse)
-    assert len(told(perf)["findings"]) == 2
+    assert len(printed(perf)["findings"]) == 2
     for name in ("parse --fast", "parse", "par"):
-        assert [step["benchmark"] for step in told(perf, name)["findings"]] == ["parse --fast: sort"], name
-        assert told(perf, name)["series"] == 1
-    assert told(perf, "par", f"{commits[19]}..HEAD")["findings"] == []
+        assert [step["benchmark"] for step in printed(perf, name)["findings"]] == ["parse --fast: sort"], name
+        assert printed(perf, name)["series"] == 1
+    assert printed(perf, "par", f"{commits[19]}..HEAD")["findings"] == []
 
 
 def test_units_of_a_profile_and_their_sizes_are_series_of_their_own(commits: list[str], perf: Perf) -> None:
@@ -134,7 +134,7 @@ def test_units_of_a_profile_and_their_sizes_are_series_of_their_own(commits: lis
         rows = Resources(names=["insert"], uid=[0, 0], execution=[0, 0], size=[10.0, 20.0], metrics={"wall": values})
         profiles.append(sample_profile((), commit=commit, resources=rows))
     store(*profiles)
-    found = told(perf)
+    found = printed(perf)
     assert found["series"] == 2
     assert [(step["benchmark"], step["commit"]) for step in found["findings"]] == [("sort: insert [20]", commits[20])]
 
@@ -148,7 +148,7 @@ def test_one_metric_only(commits: list[str], perf: Perf) -> None:
             sample_profile((), commit=profile.commit, resources=rows, metrics={"wall": Metric("s"), "cpu": Metric("s")})
         )
     store(*profiles)
-    assert [step["metric"] for step in told(perf, "--metric", "cpu")["findings"]] == ["cpu"]
+    assert [step["metric"] for step in printed(perf, "--metric", "cpu")["findings"]] == ["cpu"]
     assert "CPU time" in perf("history", "--metric", "cpu", "sort").out
     error = perf("history", "--metric", "wlal", code=2).err
     assert "did you mean `wall`?" in error
@@ -158,8 +158,8 @@ def test_one_metric_only(commits: list[str], perf: Perf) -> None:
 def test_a_revision_and_a_range_leave_out_what_lies_outside(commits: list[str], perf: Perf) -> None:
     levels = [0.010] * 12 + [0.012] * 14 + [0.011] * 14
     store(*measured(commits, levels))
-    assert [step["commit"] for step in told(perf, commits[20])["findings"]] == [commits[12]]
-    inside = told(perf, f"{commits[15]}..HEAD")
+    assert [step["commit"] for step in printed(perf, commits[20])["findings"]] == [commits[12]]
+    inside = printed(perf, f"{commits[15]}..HEAD")
     assert [step["commit"] for step in inside["findings"]] == [commits[26]]
     assert inside["commits"] == 24
     assert perf("history", "sort", f"{commits[27]}..HEAD").out == "1 series over 12 commits examined: no step\n"
@@ -176,11 +176,11 @@ def test_a_merged_branch_is_not_part_of_the_line(project: Project, perf: Perf) -
     after = grow(project, 12, "After")
     line = [*base, *rest, merge, *after]
     store(*measured(line, stepped(45, 20, 0.010, 0.012)), *measured(side, [0.010] * 12, seed=3))
-    found = told(perf)
+    found = printed(perf)
     assert [(step["commit"], step["word"]) for step in found["findings"]] == [(rest[0], "degradation")]
     assert (found["commits"], found["aside"]) == (45, 12)
     assert "12 measured commits are on branches that were merged" in " ".join(perf("history").out.split())
-    inner = told(perf, f"{base[0]}..side")
+    inner = printed(perf, f"{base[0]}..side")
     assert (inner["commits"], inner["findings"], inner["aside"]) == (31, [], 0)
     perf("rm", *side[1:])
     assert "1 measured commit is on a branch that was merged" in " ".join(perf("history").out.split())
@@ -196,13 +196,13 @@ def test_a_merge_that_brings_a_step_is_the_commit(project: Project, perf: Perf) 
     merge = project.git("rev-parse", "HEAD")
     line = [*base, *rest, merge, *grow(project, 17, "After")]
     store(*measured(line, stepped(40, 22), spread=0.002))
-    (step,) = told(perf)["findings"]
+    (step,) = printed(perf)["findings"]
     assert (step["commit"], step["first"], step["last"], step["commits"]) == (merge, merge, merge, 1)
 
 
 def test_another_environment_is_another_series_and_it_says_so(commits: list[str], perf: Perf) -> None:
     store(*measured(commits[:20], [0.010] * 20), *measured(commits[20:], [0.020] * 20, environment=OTHER))
-    found = told(perf)
+    found = printed(perf)
     assert found["findings"] == []
     assert found["series"] == 2
     assert found["cuts"] == [{"commit": commits[20], "reason": "cpu test -> another", "series": 1}]
@@ -211,7 +211,7 @@ def test_another_environment_is_another_series_and_it_says_so(commits: list[str]
 
 def test_two_machines_at_the_same_time_are_no_cut(commits: list[str], perf: Perf) -> None:
     store(*measured(commits, stepped(40, 25)), *measured(commits, stepped(40, 25, 0.02, 0.03), seed=2, environment=OTHER))
-    found = told(perf)
+    found = printed(perf)
     assert found["cuts"] == []
     assert {step["environment"] for step in found["findings"]} == {"0123456789ab", OTHER.fingerprint}
 
@@ -222,7 +222,7 @@ def test_another_command_or_unit_is_another_series(commits: list[str], perf: Per
     second = measured(commits[13:26], [0.020] * 13, job=faster)
     third = measured(commits[26:], [20] * 14, job=faster, metrics={"wall": Metric("B")})
     store(*first, *second, *third)
-    reasons = [cut["reason"] for cut in told(perf)["cuts"]]
+    reasons = [cut["reason"] for cut in printed(perf)["cuts"]]
     assert reasons == ["unit s -> B", "cmd './sort' -> './sort -O'"]
 
 
@@ -231,7 +231,7 @@ def test_what_cannot_be_used_is_left_out_and_counted(commits: list[str], perf: P
     levels[3] = levels[30] = 0.0
     levels[31] = -1.0
     store(*measured(commits, levels))
-    found = told(perf)
+    found = printed(perf)
     assert found["unusable"] == 3
     assert [step["commit"] for step in found["findings"]] == [commits[25]]
     assert "left out: 3 values with a zero" in perf("history").out
@@ -239,14 +239,14 @@ def test_what_cannot_be_used_is_left_out_and_counted(commits: list[str], perf: P
 
 def test_a_series_of_zeros_alone_is_too_short(commits: list[str], perf: Perf) -> None:
     store(*measured(commits, [0.0] * 40))
-    found = told(perf)
+    found = printed(perf)
     assert (found["unusable"], found["commits"], found["short"]) == (40, 0, [{"benchmark": "sort", "metric": "wall"}])
 
 
 def test_short_series_are_named(commits: list[str], perf: Perf) -> None:
     jobs = [Job(name=f"job{number}", collector="time", cmd="./job") for number in range(7)]
     store(*(profile for job in jobs for profile in measured(commits[:5], [0.01] * 5, job=job)))
-    assert len(told(perf)["short"]) == 7
+    assert len(printed(perf)["short"]) == 7
     out = " ".join(perf("history").out.split())
     assert "too short, fewer than 6 measured commits: job0: sort wall time," in out
     assert "and 2 more" in out
@@ -263,7 +263,7 @@ def test_nothing_measured_is_said_in_a_sentence(commits: list[str], perf: Perf) 
     assert "perf init" in perf("history", code=10).err
     perf("init")
     assert perf("history").out == "no commit here has profiles: measure some with `perf collect`\n"
-    assert told(perf)["series"] == 0
+    assert printed(perf)["series"] == 0
     assert "nothing was measured yet" in perf("history", "sort", code=2).err
     store(*measured(commits[:10], [0.01] * 10))
     assert "perf collect" in perf("history", f"{commits[20]}..HEAD").out
@@ -282,8 +282,8 @@ def test_wrong_names_are_reported_in_one_line(commits: list[str], perf: Perf) ->
 
 def test_a_profile_of_uncommitted_changes_has_no_place(commits: list[str], perf: Perf) -> None:
     repository = store(*measured(commits, stepped(40, 25)), sample_profile((9.0,), commit=commits[10], dirty="0" * 64))
-    assert len(told(perf)["findings"]) == 1
-    assert told(perf)["series"] == 1
+    assert len(printed(perf)["findings"]) == 1
+    assert printed(perf)["series"] == 1
     repository.index.close()
 
 
@@ -307,13 +307,13 @@ def test_the_level_of_executions_is_their_mean_logarithm() -> None:
 
 def test_removed_profiles_are_gone_and_a_rebuilt_index_tells_the_same(commits: list[str], perf: Perf) -> None:
     repository = store(*measured(commits, stepped(40, 25)))
-    before = told(perf)
+    before = printed(perf)
     repository.index.rebuild()
-    assert told(perf) == before
+    assert printed(perf) == before
     perf("rm", *commits[30:])
-    assert told(perf)["commits"] == 30
+    assert printed(perf)["commits"] == 30
     perf("rm", *commits[:30])
-    assert told(perf)["series"] == 0
+    assert printed(perf)["series"] == 0
     repository.index.close()
 
 
@@ -336,21 +336,21 @@ def test_steps_are_computed_once_and_then_only_of_what_moved(
     sort, parse = measured(commits, stepped(40, 25)), measured(commits, stepped(40, 10), seed=2, job=PARSE)
     store(*sort[:-1], *parse)
     computed = count_computed(monkeypatch)
-    first = told(perf)
+    first = printed(perf)
     assert sorted(computed) == [39, 40]
-    assert told(perf) == first
+    assert printed(perf) == first
     assert len(computed) == 2
     store(sort[-1])
-    told(perf)
+    printed(perf)
     assert computed[2:] == [40]
     monkeypatch.setattr("perfvcs.statistics.changepoints.judgement.VERSION", 999)
-    told(perf)
+    printed(perf)
     assert computed[3:] == [40, 40], "what another version of the statistics found is not used"
 
 
 def test_what_is_known_is_reported_without_numpy(commits: list[str], perf: Perf) -> None:
     store(*measured(commits, stepped(40, 25)))
-    before = told(perf)
+    before = printed(perf)
     assert before["findings"]
     script = "import atexit, os, sys; from perfvcs.cli import main; atexit.register(lambda: os._exit(9 * ('numpy' in sys.modules))); main()"
     done = subprocess.run([sys.executable, "-c", script, "history", "--json"], capture_output=True, text=True, check=False)
@@ -360,15 +360,15 @@ def test_what_is_known_is_reported_without_numpy(commits: list[str], perf: Perf)
 
 def test_the_cache_of_steps_can_be_damaged_or_deleted_at_any_time(commits: list[str], perf: Perf) -> None:
     repository = store(*measured(commits, stepped(40, 25)))
-    before = told(perf)
+    before = printed(perf)
     path = repository.home / "steps.db"
     assert path.exists()
     path.write_bytes(b"no database" * 500)
     for suffix in ("-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
-    assert told(perf) == before
+    assert printed(perf) == before
     path.unlink()
-    assert told(perf) == before
+    assert printed(perf) == before
 
 
 def test_the_oldest_results_make_room(commits: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

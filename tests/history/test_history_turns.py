@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from conftest import Project, Said
-from histories import OTHER, SORT, grow, measured, stepped, store, told
+from histories import OTHER, SORT, grow, measured, printed, stepped, store
 from msgspec import structs
 from samples import interleaved, noisy, sample_profile
 
@@ -72,7 +72,7 @@ def curves(commits: Sequence[str], slopes: Sequence[float], **overrides: Any) ->
 
 
 def walls(perf: Perf, *args: str) -> list[dict[str, Any]]:
-    return [finding for finding in told(perf, *args)["findings"] if finding["metric"] == "wall"]
+    return [finding for finding in printed(perf, *args)["findings"] if finding["metric"] == "wall"]
 
 
 def site() -> dict[str, Any]:
@@ -96,7 +96,7 @@ def test_a_verdict_measured_in_turns_is_a_step_however_short_the_series(
 ) -> None:
     store(*in_turns(commits[: len(factors)], factors))
     changed = next(place for place, factor in enumerate(factors) if factor != 1)
-    found = told(perf)
+    found = printed(perf)
     (step,) = [finding for finding in found["findings"] if finding["metric"] == "wall"]
     assert (step["word"], step["commit"], step["commits"]) == ("degradation", commits[changed], 1)
     assert step["detectors"][-1] == "turns"
@@ -114,7 +114,7 @@ def test_a_verdict_measured_in_turns_is_a_step_however_short_the_series(
 
 def test_a_series_with_a_step_measured_in_turns_is_not_called_too_short(commits: list[str], perf: Perf) -> None:
     store(*in_turns(commits[:2], [1.0, 1.2]), *apart(commits[2:4], [1.2, 1.2]))
-    found = told(perf)
+    found = printed(perf)
     assert [step["commit"] for step in found["findings"] if step["metric"] == "wall"] == [commits[1]]
     assert found["short"] == []
 
@@ -183,7 +183,7 @@ def test_the_two_machines_of_a_pair_are_judged_each_for_itself(commits: list[str
 
 def test_measured_apart_nothing_is_a_step_of_a_short_history(commits: list[str], perf: Perf) -> None:
     store(*apart(commits[:3], [1.0, 1.2, 1.2]))
-    found = told(perf)
+    found = printed(perf)
     assert found["findings"] == []
     assert found["short"] == [{"benchmark": "sort", "metric": "wall"}]
 
@@ -298,7 +298,7 @@ def test_the_newest_of_many_single_values_is_judged_by_their_level(project: Proj
     store(*apart(commits, [1.0] * 59 + [100.0], count=1))
     out = perf("check", code=3).out
     assert "degradation" in out and "against the level of 59 earlier commits" in " ".join(out.split())
-    (newest,) = told(perf)["newest"]
+    (newest,) = printed(perf)["newest"]
     assert (newest["word"], newest["commit"], newest["support"]) == ("degradation", commits[59], 59)
     assert "degradation at the newest commit" in " ".join(perf("history").out.split())
     perf("publish", "site", *QUICK)
@@ -320,9 +320,9 @@ def test_few_single_values_support_a_suspicion_and_a_usual_one_settles_nothing(c
 
 def test_one_commit_equal_dates_and_values_that_cannot_be_used(commits: list[str], perf: Perf) -> None:
     store(*in_turns(commits[:1], [1.0]))
-    assert told(perf)["findings"] == []
+    assert printed(perf)["findings"] == []
     store(*measured(commits[1:3], [0.0, -1.0]), *in_turns(commits[3:5], [1.0, 1.2], seed=9))
-    found = told(perf)
+    found = printed(perf)
     assert [step["commit"] for step in found["findings"] if step["metric"] == "wall"] == [commits[4]]
     assert found["unusable"] == 2
     perf("publish", "site", *QUICK)

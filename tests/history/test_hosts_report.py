@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import Project
-from histories import Perf, grow, measured, stepped, store, told
+from histories import Perf, grow, measured, printed, stepped, store
 from msgspec import structs
 from samples import interleaved, sample_profile
 
@@ -42,14 +42,14 @@ def commits(project: Project) -> list[str]:
 def test_a_step_names_what_changed_on_its_host(commits: list[str], perf: Perf) -> None:
     store(*updated(commits, stepped(24, 12), 12))
     assert "the host changed meanwhile: kernel 6.1.1 -> 6.1.2" in perf("history").out
-    (step,) = told(perf)["findings"]
+    (step,) = printed(perf)["findings"]
     assert step["host"] == ["kernel 6.1.1 -> 6.1.2"]
 
 
 def test_a_step_elsewhere_is_not_the_hosts(commits: list[str], perf: Perf) -> None:
     store(*updated(commits, stepped(24, 12), 18))
     assert "the host changed" not in perf("history").out
-    assert told(perf)["findings"][0]["host"] == []
+    assert printed(perf)["findings"][0]["host"] == []
 
 
 def test_hosts_are_listed_with_what_they_measured_and_what_changed(commits: list[str], perf: Perf) -> None:

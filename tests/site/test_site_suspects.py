@@ -41,8 +41,8 @@ def test_long_ranges_and_those_of_one_commit_name_none(project, monkeypatch):
     from perfvcs.history.record import read
 
     recorded = read(repository, "HEAD")
-    (finding,) = recorded.trails[0].findings
-    line = recorded.trails[0].line
+    (finding,) = recorded.series[0].findings
+    line = recorded.series[0].line
     assert len(Suspicions(repository, commits).of(finding, line)) == 2
     monkeypatch.setattr("perfvcs.site.suspicion.LONGEST", 3)
     assert Suspicions(repository, commits).of(finding, line) == []

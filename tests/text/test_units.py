@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from comparisons import STEADY, profile, verdict
 from conftest import Project, Said
-from histories import grow, measured, stepped, store, told
+from histories import grow, measured, printed, stepped, store
 from hypothesis import given
 from hypothesis import strategies as st
 from samples import noisy, sample_profile
@@ -128,7 +128,7 @@ def test_a_history_goes_on_where_the_unit_changes_half_way(project: Project, per
         *measured(commits[:20], [1000 * level for level in levels[:20]], metrics={"wall": MS}),
         *measured(commits[20:], levels[20:], seed=2),
     )
-    found = told(perf)
+    found = printed(perf)
     ((series,),) = [{(one["metric"], one["unit"]) for one in found["findings"]}]
     assert series == ("wall", "s")
     assert [one["commit"] for one in found["findings"]] == [commits[25]]

@@ -13,7 +13,7 @@ from browsing import LIMIT, documents, views
 from numpy.typing import NDArray
 from samples import sample_profile
 
-from perfvcs.drawing.order import told
+from perfvcs.drawing.order import remarks
 from perfvcs.drawing.samples import samples
 from perfvcs.page import render
 from perfvcs.page.choice import choose
@@ -36,7 +36,7 @@ def noisy(executions: int = 12, measurements: int = 20) -> NDArray[np.float64]:
 
 def order(seconds: NDArray[np.float64]) -> list[str]:
     (sample,) = samples([profile(seconds)])
-    return told(sample)
+    return remarks(sample)
 
 
 def test_a_slow_first_measurement_is_reported_with_its_size() -> None:

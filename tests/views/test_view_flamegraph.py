@@ -37,7 +37,7 @@ def boxes(plot: figure) -> dict[str, Any]:
     return data
 
 
-def told(plot: figure) -> list[dict[str, str]]:
+def texts_of_boxes(plot: figure) -> list[dict[str, str]]:
     data = boxes(plot)
     columns = ("name", "file", "total", "own", "fill", "label")
     return [dict(zip(columns, row, strict=True)) for row in zip(*(data[column] for column in columns), strict=True)]
@@ -115,7 +115,7 @@ def test_a_frame_is_function_and_file(frame: str, parts: tuple[str, str]) -> Non
 def test_one_revision_shows_amounts_and_shares() -> None:
     (plot,) = drawn(Subject("x", [sampled(MAIN)]))
     assert plot.title.text == "work · samples, by perf-dwarf/1\n100 in all executions"
-    rows = {row["name"]: row for row in told(plot)}
+    rows = {row["name"]: row for row in texts_of_boxes(plot)}
     assert rows["f"]["total"] == "35 (35.00 %)" and rows["f"]["own"] == "10 (10.00 %)" and rows["f"]["file"] == "a.py"
     assert rows["all"]["total"] == "100 (100.00 %)" and rows["all"]["file"] == "–"
     assert rows["f"]["fill"] == rows["main"]["fill"] != rows["h"]["fill"] == rows["g"]["fill"] == TINTS[0]
@@ -142,7 +142,7 @@ def test_a_file_has_one_colour_in_all_figures_of_a_job() -> None:
     profile.resources.metrics["site_peak"] = [
         None if value is None else 1 / value for value in profile.resources.metrics["site_peak"]
     ]
-    first, second = ({row["file"]: row["fill"] for row in told(plot)} for plot in drawn(Subject("x", [profile])))
+    first, second = ({row["file"]: row["fill"] for row in texts_of_boxes(plot)} for plot in drawn(Subject("x", [profile])))
     assert first == second and len(set(first.values())) == 3
 
 
@@ -150,7 +150,7 @@ def test_files_of_the_project_come_first_where_only_allocators_have_anything() -
     system = [f"/usr/include/c++/12/part{number}.h" for number in range(9)]
     stack = ("main (work.cpp)", *(f"f{number} ({file}:3)" for number, file in enumerate(system)), "malloc")
     (plot,) = drawn(Subject("x", [sampled({stack: 5.0})]))
-    assert {row["file"]: row["fill"] for row in told(plot)}["work.cpp"] == TINTS[0]
+    assert {row["file"]: row["fill"] for row in texts_of_boxes(plot)}["work.cpp"] == TINTS[0]
     labels = [item.label.value for legend in plot.select({"type": Legend}) for item in legend.items]
     assert labels[0] == "work.cpp" and len(labels) == len(TINTS) and labels[-1] == "others"
 
@@ -186,15 +186,15 @@ def test_series_of_different_engines_have_figures_of_their_own() -> None:
 
 def test_equal_frames_beyond_the_bound_are_left_out_together() -> None:
     (plot,) = drawn(Subject("x", [sampled({(f"f{number} (a)",): 1.0 for number in range(100)})]), points=50)
-    assert [row["name"] for row in told(plot)] == ["all"]
+    assert [row["name"] for row in texts_of_boxes(plot)] == ["all"]
     (plot,) = drawn(Subject("x", [sampled({(f"f{number} (a)",): 1.0 + number for number in range(100)})]), points=50)
-    assert len(told(plot)) == 50
+    assert len(texts_of_boxes(plot)) == 50
 
 
 def test_a_deep_recursion_is_cut_and_counted_at_the_cut() -> None:
     deep = ("main (a)", *["f (a)"] * 5000)
     (plot,) = drawn(Subject("x", [sampled({deep: 10.0})]))
-    rows = told(plot)
+    rows = texts_of_boxes(plot)
     assert len(rows) == stacks.LEVELS + 1 and rows[-1]["own"] == "10 (100.00 %)"
     assert "deeper calls are counted in the last frame drawn" in plot.title.text
 
@@ -257,7 +257,7 @@ def attacked() -> Subject:
 
 def test_names_are_never_taken_for_markup_or_formulas() -> None:
     (plot,) = drawn(attacked())
-    for row in told(plot):
+    for row in texts_of_boxes(plot):
         assert len(row["name"]) <= 162 and not any(mark in row["name"] for mark in ("\x00", "\n", "\u202e", "$$"))
 
 
@@ -410,5 +410,5 @@ def test_a_page_has_the_table_below_the_flame_graph() -> None:
 
 
 def test_boxes_say_their_share_where_there_is_room() -> None:
-    labels = [box["label"] for box in told(drawn(Subject("x", [sampled(MAIN)]))[0])]
+    labels = [box["label"] for box in texts_of_boxes(drawn(Subject("x", [sampled(MAIN)]))[0])]
     assert labels[:2] == ["all  100 in all executions", "main  100.0 %"]

@@ -98,7 +98,7 @@ def machine(tmp_path: Path, perf: Perf, monkeypatch: pytest.MonkeyPatch) -> Meas
     return found
 
 
-def told(server: Server) -> dict[str, Any]:
+def received(server: Server) -> dict[str, Any]:
     """The one notice that came, however often."""
     (body,) = {body for _, body in server.got}
     found: dict[str, Any] = json.loads(body)
@@ -157,7 +157,7 @@ def test_what_passes_is_tried_again_with_the_same_document(server: Server, answe
     server.answers = list(answers)
     webhook.Webhook.of(server.address, SECRET).send(b'{"a": 1}', "one")
     assert len(server.got) == len(answers)
-    assert told(server) == {"a": 1}
+    assert received(server) == {"a": 1}
     assert {headers["x-perf-delivery"] for headers, _ in server.got} == {"one"}
 
 
@@ -193,7 +193,7 @@ def test_what_fails_waits_for_the_next_cycle(machine: MeasuringMachine, server: 
     assert machine.watch(*words).err == ""
     assert recalled(machine.memory()).waiting == []
     assert len(server.got) == webhook.TRIES + 1
-    told(server)
+    received(server)
 
 
 def test_a_notice_that_always_fails_is_given_up(

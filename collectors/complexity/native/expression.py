@@ -161,12 +161,12 @@ class _Parser:
                 found = self.plain(member_of(found, name))
         return found
 
-    def index(self, found: Operand) -> Operand:
+    def index(self, operand: Operand) -> Operand:
         number = self.take()
         if not number.isdigit():
             raise Unresolved("an index has to be a number")
         self.expect("]")
-        first = dereference(found)
+        first = dereference(operand)
         return self.plain(type(first)(first.type, first.steps, first.offset + int(number) * first.type.width))
 
     @staticmethod

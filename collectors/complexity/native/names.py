@@ -38,22 +38,22 @@ def _tight(name: str) -> str:
     return re.sub(r" ?([^\w\s]) ?", r"\1", " ".join(name.split())).replace(" const&", "const&")
 
 
-def _exact(one: BinaryFunction) -> tuple[str, ...]:
-    full = _tight(one.name)
-    return full, full + _tight(one.signature), one.symbol.name if one.symbol else full
+def _exact(function: BinaryFunction) -> tuple[str, ...]:
+    full = _tight(function.name)
+    return full, full + _tight(function.signature), function.symbol.name if function.symbol else full
 
 
-def _bare(one: BinaryFunction) -> tuple[str, ...]:
-    bare = _tight(without_arguments(one.name))
-    return bare, bare + _tight(one.signature)
+def _bare(function: BinaryFunction) -> tuple[str, ...]:
+    bare = _tight(without_arguments(function.name))
+    return bare, bare + _tight(function.signature)
 
 
-def _ends(one: BinaryFunction) -> tuple[str, ...]:
+def _ends(function: BinaryFunction) -> tuple[str, ...]:
     found: list[str] = []
-    for full in (one.name, without_arguments(one.name)):
+    for full in (function.name, without_arguments(function.name)):
         for match in re.finditer("::", full):
             end = _tight(full[match.end() :])
-            found += [end, end + _tight(one.signature)]
+            found += [end, end + _tight(function.signature)]
     return tuple(found)
 
 

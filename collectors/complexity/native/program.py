@@ -96,18 +96,18 @@ class StackPointer:
 Operand = StackNumber | Address | Registers | StackPointer
 
 
-def argument(type_: Type, place: ArgumentLocation) -> Operand:
+def argument(type_: Type, location: ArgumentLocation) -> Operand:
     """The operand of a parameter; a reference is what it refers to."""
-    if place.constant is not None and type_.kind == "integer":
-        return constant(place.constant)
-    if place.stack is not None:
-        here: Operand = Address(type_, (Instruction(Code.STACK, value=place.stack),))
-        if place.pointer:
-            here = Address(type_, (Instruction(Code.STACK, value=place.stack), Instruction(Code.LOAD, width=8)))
-    elif place.pointer:
-        here = Address(type_, (Instruction(Code.REGISTER, place.pieces[0].register, 8),))
+    if location.constant is not None and type_.kind == "integer":
+        return constant(location.constant)
+    if location.stack is not None:
+        here: Operand = Address(type_, (Instruction(Code.STACK, value=location.stack),))
+        if location.pointer:
+            here = Address(type_, (Instruction(Code.STACK, value=location.stack), Instruction(Code.LOAD, width=8)))
+    elif location.pointer:
+        here = Address(type_, (Instruction(Code.REGISTER, location.pieces[0].register, 8),))
     else:
-        here = Registers(type_, place.pieces)
+        here = Registers(type_, location.pieces)
     return dereference(here) if type_.reference else here
 
 
@@ -188,12 +188,12 @@ def _name(operand: Operand) -> str:
     return "a number" if isinstance(operand, StackNumber) else operand.type.name
 
 
-def member(operand: Operand, found: Member) -> Operand:
+def member(operand: Operand, member: Member) -> Operand:
     """A member of a struct."""
     if isinstance(operand, Address):
-        return Address(found.type, operand.steps, operand.offset + found.offset, found.bits)
+        return Address(member.type, operand.steps, operand.offset + member.offset, member.bits)
     if isinstance(operand, Registers):
-        return Registers(found.type, operand.pieces, operand.offset + found.offset, found.bits)
+        return Registers(member.type, operand.pieces, operand.offset + member.offset, member.bits)
     raise Unresolved(f"{_name(operand)} has no members: leave . and -> out")
 
 
@@ -240,10 +240,10 @@ def arithmetic(left: StackNumber, sign: str, right: StackNumber) -> StackNumber:
     return StackNumber((*left.steps, *right.steps, Instruction(code)), kind)
 
 
-def _to_real(one: StackNumber, below: int) -> Steps:
-    if one.kind == "real":
+def _to_real(number: StackNumber, below: int) -> Steps:
+    if number.kind == "real":
         return ()
-    return (Instruction(Code.TO_REAL_UNSIGNED if one.kind == "unsigned" else Code.TO_REAL, below),)
+    return (Instruction(Code.TO_REAL_UNSIGNED if number.kind == "unsigned" else Code.TO_REAL, below),)
 
 
 def finished(size: Operand) -> Steps:

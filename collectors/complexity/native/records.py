@@ -162,12 +162,12 @@ def _buckets(rows: NDArray[np.void]) -> NDArray[np.int64]:
     return found
 
 
-def _kept(one: _Reservoir, keep: int) -> NDArray[np.void]:
+def _kept(reservoir: _Reservoir, keep: int) -> NDArray[np.void]:
     import numpy as np
 
-    capacity = sum(len(rows) for _, rows in one.parts)
-    count = min(one.seen, keep, capacity)
-    rows = np.concatenate([*(rows for _, rows in sorted(one.parts, key=lambda part: part[0])), np.empty(0, RECORD)])
+    capacity = sum(len(rows) for _, rows in reservoir.parts)
+    count = min(reservoir.seen, keep, capacity)
+    rows = np.concatenate([*(rows for _, rows in sorted(reservoir.parts, key=lambda part: part[0])), np.empty(0, RECORD)])
     return rows[:count]
 
 

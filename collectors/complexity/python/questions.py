@@ -26,28 +26,32 @@ def check_defined(places: Sequence[FunctionLocation], notes: RecorderNotes) -> N
             )
 
 
-def _why_not(place: FunctionLocation, notes: RecorderNotes, met: Sequence[FunctionLocation]) -> str:
+def _why_not(function: FunctionLocation, notes: RecorderNotes, met: Sequence[FunctionLocation]) -> str:
     """Why a function was not met, and what to do; ``met`` are those that were."""
-    path = notes.modules.get(place.module) or notes.modules.get(MAIN)
-    for name in (place.module, MAIN):
+    path = notes.modules.get(function.module) or notes.modules.get(MAIN)
+    for name in (function.module, MAIN):
         if name in notes.failed:
-            return f"{place.uid}: its module cannot be recorded: {notes.failed[name]}"
-    if place.module in notes.untouched:
-        return f"{place.uid}: its module {notes.untouched[place.module]}: choose functions of another"
-    if path is None or (place.module not in (*notes.modules, MAIN, Path(path).stem)):
+            return f"{function.uid}: its module cannot be recorded: {notes.failed[name]}"
+    if function.module in notes.untouched:
+        return f"{function.uid}: its module {notes.untouched[function.module]}: choose functions of another"
+    if path is None or (function.module not in (*notes.modules, MAIN, Path(path).stem)):
         return (
-            f"{place.uid}: the program did not import {place.module}: correct the name (that of a script is {MAIN} or its file's name "
-            "without .py), or have the command use it"
+            f"{function.uid}: the program did not import {function.module}: correct the name (that of a script is {MAIN} or its file's "
+            "name without .py), or have the command use it"
         )
     known = definitions(Path(path))
-    lines = known.get(place.name)
-    namesakes = (other for other in met if other.name == place.name)
-    twin = next((other for other in namesakes if place.module == other.module or MAIN in (place.module, other.module)), None)
-    if lines and twin is not None and place.line in (0, *lines):
-        return f"{place.uid} is the same function as {twin.uid}: name it once"
+    lines = known.get(function.name)
+    namesakes = (other for other in met if other.name == function.name)
+    twin = next(
+        (other for other in namesakes if function.module == other.module or MAIN in (function.module, other.module)), None
+    )
+    if lines and twin is not None and function.line in (0, *lines):
+        return f"{function.uid} is the same function as {twin.uid}: name it once"
     if lines:
-        return f"{place.uid}: {place.name} is defined in line {', '.join(map(str, lines))} of {path}: give that line, or none"
-    return f"there is no function {place.name} in {path}{nearest(place.name, known)}"
+        return (
+            f"{function.uid}: {function.name} is defined in line {', '.join(map(str, lines))} of {path}: give that line, or none"
+        )
+    return f"there is no function {function.name} in {path}{nearest(function.name, known)}"
 
 
 def definitions(path: Path) -> dict[str, list[int]]:
@@ -101,13 +105,13 @@ def remarks(places: Sequence[FunctionLocation], notes: RecorderNotes, records: R
     return found
 
 
-def _guessed(place: FunctionLocation, guesses: dict[str, bool], without: int, calls: int) -> list[str]:
+def _guessed(function: FunctionLocation, guesses: dict[str, bool], without: int, calls: int) -> list[str]:
     """The remark about a guessed size."""
     if without and without == calls:
-        return [f"{place.uid}: no argument looks like a size: give one, as in {place.uid}=len(items)"]
+        return [f"{function.uid}: no argument looks like a size: give one, as in {function.uid}=len(items)"]
     if len(guesses) > 1 or any(guesses.values()):
         texts = " and ".join(guesses)
         return [
-            f"{place.uid}: its size was guessed as {texts}, and could be another: write {place.uid}={next(iter(guesses))} to fix it"
+            f"{function.uid}: its size was guessed as {texts}, and could be another: write {function.uid}={next(iter(guesses))} to fix it"
         ]
     return []

@@ -67,20 +67,20 @@ def unknown(sides: Sides, reason: str) -> tuple[Word, str]:
     return ("same", "") if sides.equal else ("inconclusive", reason)
 
 
-def undirected(found: float | None, delta: float, reason: str) -> tuple[Word, str]:
+def undirected(effect: float | None, delta: float, reason: str) -> tuple[Word, str]:
     """The word if a rule finds no change of its kinds: not the same if the values have moved nevertheless."""
-    return ("inconclusive", reason) if found is not None and abs(found) > max(delta, MOVED) else ("same", "")
+    return ("inconclusive", reason) if effect is not None and abs(effect) > max(delta, MOVED) else ("same", "")
 
 
-def graded(sides: Sides, found: float | None, same: float, changed: float) -> tuple[Word, str]:
+def graded(sides: Sides, effect: float | None, same: float, changed: float) -> tuple[Word, str]:
     """The word of a relative difference by a published rule's two thresholds: up to ``same``, above ``changed``, or suspected between."""
-    if found is None:
+    if effect is None:
         return unknown(sides, NO_RATIO)
-    if abs(found) <= same:
+    if abs(effect) <= same:
         return "same", ""
-    if abs(found) <= changed:
+    if abs(effect) <= changed:
         return "suspected", f"between {100 * same:g} and {100 * changed:g} %"
-    return direction(sides.case.about, found), ""
+    return direction(sides.case.about, effect), ""
 
 
 def judged(

@@ -18,7 +18,7 @@ SHARE = 0.75  # of the sizes there must show it
 TENTH = 10
 
 
-def multiple(found: ExecutionLines) -> int:
+def multiple(lines: ExecutionLines) -> int:
     """1 where the target's values are at least ten times the baseline's, -1 where a tenth of them at most, else 0.
 
     That must hold of every value of both sides, at three quarters of the largest tenth of the sizes, or of the smallest, or of all (at
@@ -26,12 +26,12 @@ def multiple(found: ExecutionLines) -> int:
     """
     import numpy as np
 
-    sizes, first, second = _extremes(found)
+    sizes, first, second = _extremes(lines)
     if len(sizes) < FEWEST_SIZES:
         return 0
     end = max(FEWEST_SIZES, len(sizes) // TENTH)
     for sign, (below, above) in ((1, (first, second)), (-1, (second, first))):
-        values = np.abs(found.rows[0 if sign > 0 else 1][1])
+        values = np.abs(lines.rows[0 if sign > 0 else 1][1])
         least = values[values > 0].min(initial=np.inf)
         magnitude = np.maximum(np.maximum(np.abs(below[0]), np.abs(below[1])), least)
         away = (above[0] - below[1] >= (TIMES - 1) * magnitude) & np.isfinite(magnitude)
@@ -40,13 +40,13 @@ def multiple(found: ExecutionLines) -> int:
     return 0
 
 
-def _extremes(found: ExecutionLines) -> tuple[Floats, tuple[Floats, Floats], tuple[Floats, Floats]]:
+def _extremes(lines: ExecutionLines) -> tuple[Floats, tuple[Floats, Floats], tuple[Floats, Floats]]:
     """The sizes that both sides have in rising order, and of either side the smallest and the largest value at each."""
     import numpy as np
 
-    both = np.intersect1d(found.rows[0][0], found.rows[1][0])
+    both = np.intersect1d(lines.rows[0][0], lines.rows[1][0])
     sides = []
-    for size, value, *_ in found.rows:
+    for size, value, *_ in lines.rows:
         kept = np.isin(size, both)
         place = np.searchsorted(both, size[kept])
         low, high = np.full(len(both), np.inf), np.full(len(both), -np.inf)

@@ -109,7 +109,7 @@ def _later(sides: Sides, members: tuple[NDArray[np.intp], NDArray[np.intp]]) -> 
     return after > before if known else None
 
 
-def coefficients(found: ExecutionLines, kind: str, *, through: bool) -> tuple[Floats, Floats]:
+def coefficients(lines: ExecutionLines, kind: str, *, through: bool) -> tuple[Floats, Floats]:
     """The size of an error of that kind against the common curve, for each execution or build.
 
     ``through`` 0 where the kind's function is 0, else with an offset. Least squares with weights 1 / share^2. NaN where unknown.
@@ -118,27 +118,27 @@ def coefficients(found: ExecutionLines, kind: str, *, through: bool) -> tuple[Fl
     from perfvcs.statistics.regression.models import transform
 
     if kind != "constant" and through:
-        return along(found, lambda size: transform(kind, size))
+        return along(lines, lambda size: transform(kind, size))
     sides = []
-    for (size, value, execution, level, share), members, groups in zip(found.rows, found.members, found.groups, strict=True):
+    for (size, value, execution, level, share), members, groups in zip(lines.rows, lines.members, lines.groups, strict=True):
         count = int(execution.max(initial=0)) + 1
         model: Fit = fit(size, value - level, execution, 1 / share**2, groups=count, models=[kind])[kind]
         every = model.coefficients[:, 0 if kind == "constant" else 1]
-        sides.append(_counted(every[members, None], groups, builds=found.builds)[:, 0])
+        sides.append(_counted(every[members, None], groups, builds=lines.builds)[:, 0])
     return sides[0], sides[1]
 
 
-def along(found: ExecutionLines, error: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
+def along(lines: ExecutionLines, error: Callable[[Floats], Floats]) -> tuple[Floats, Floats]:
     """For each execution or build, how many times an error (a value at each size) it lies above the common curve; weights as there."""
     import numpy as np
 
     sides = []
-    for (size, value, execution, level, share), members, groups in zip(found.rows, found.members, found.groups, strict=True):
+    for (size, value, execution, level, share), members, groups in zip(lines.rows, lines.members, lines.groups, strict=True):
         f, weights, count = error(size), 1 / share**2, int(execution.max(initial=0)) + 1
         length = np.bincount(execution, weights * f * f, count)
         above = np.bincount(execution, weights * f * (value - level), count)
         every = np.where(length > 0, above / np.where(length > 0, length, 1.0), np.nan)
-        sides.append(_counted(every[members, None], groups, builds=found.builds)[:, 0])
+        sides.append(_counted(every[members, None], groups, builds=lines.builds)[:, 0])
     return sides[0], sides[1]
 
 

@@ -120,9 +120,9 @@ class Clusters(PairMethod):
         q = q_values(np.array([nan if isinstance(view, Change) else view.p for view in views])).tolist()
         return [view if isinstance(view, Change) else self._judge(view, each) for view, each in zip(views, q, strict=True)]
 
-    def _views(self, found: Sequence[ScaledSample]) -> list[ClusteredSample | Change]:
+    def _views(self, samples: Sequence[ScaledSample]) -> list[ClusteredSample | Change]:
         """Each sample's view with its differences, or its change where there is nothing to cluster."""
-        views = [self._view(sample) for sample in found]
+        views = [self._view(sample) for sample in samples]
         rows: list[tuple[NDArray[np.float64], NDArray[np.float64], float]] = []
         for view in views:
             if isinstance(view, ClusteredSample):

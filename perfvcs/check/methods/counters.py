@@ -118,11 +118,11 @@ def _compared(case: Case, uid: str, names: Sequence[str]) -> Change:
     return _change(case, uid, word, reason, counts, found)
 
 
-def _runs(case: Case, one: Measured, uid: str, names: Sequence[str]) -> list[NDArray[np.float64]]:
+def _runs(case: Case, measured: Measured, uid: str, names: Sequence[str]) -> list[NDArray[np.float64]]:
     """The runs of a profile, each (times, counters): its executions, or all of it where an execution is one observation."""
     import numpy as np
 
-    table: UnitTable = case.rows.table(one, uid)
+    table: UnitTable = case.rows.table(measured, uid)
     values, places = np.stack([table.metrics[name] for name in names], axis=1), np.stack([table.binary, table.execution], axis=1)
     iteration = table.iteration
     if has_totals(case.header.job, case.header.metrics):
@@ -148,9 +148,9 @@ def _change(
     word: Word,
     reason: str = "",
     executions: tuple[int, int] = (0, 0),
-    found: CounterComparison | None = None,
+    comparison: CounterComparison | None = None,
 ) -> Change:
-    every = found.clusters if found else ()
+    every = comparison.clusters if comparison else ()
     regressed = [one.target for one in every if one.regressed]
     behave = "behaves" if len(regressed) == 1 else "behave"
     listed = ", ".join(regressed[:NAMED]) + (f" and {len(regressed) - NAMED} more" if len(regressed) > NAMED else "")
@@ -164,7 +164,7 @@ def _change(
     return Change(
         word=word, job=case.job, uid=uid, metric="counters", unit="", better="none", series=case.series,
         environment=case.environment, executions=executions,
-        paired=case.chosen.paired, method="counters", reason=reason, clusters=clusters if found else None,
+        paired=case.chosen.paired, method="counters", reason=reason, clusters=clusters if comparison else None,
         gate=word == "degradation",
         finding=f"{len(regressed)} of {len(every)} clusters of counters {behave} otherwise: {listed}" if regressed else "",
     )  # fmt: skip

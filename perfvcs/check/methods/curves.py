@@ -82,7 +82,7 @@ class Curves(Method):
 
         known = [(place, fits.sides[place], lines(fits.sides[place])) for place in places]
         rest = [sides.case for _, sides, one in known if one is None]
-        able = [(place, sides, one, _pasts(sides.case)) for place, sides, one in known if one is not None]
+        able = [(place, sides, one, _earlier(sides.case)) for place, sides, one in known if one is not None]
         found = contrasts([(one, sides.case.chosen.paired, past) for _, sides, one, past in able], self.confidence, self.alpha)
         q = q_values(np.array([one.p for one in found])).tolist()
         changes = []
@@ -92,39 +92,39 @@ class Curves(Method):
             changes.append(self._change(fits, EffectCase(sides, one, contrast, place, delta, _step(sides)), each))
         return changes, rest
 
-    def _change(self, fits: FittedCurves, one: EffectCase, q: float) -> Change:
-        kind = fits.kinds.name(one.place) or "none"
-        word, reason = self._word(one, q, kind)
-        bound = self._bound(one)
-        if (word == "same" or reason is Undecided.WIDE) and is_coarse(one.step, one.value, one.delta):
-            word, reason = "inconclusive", too_coarse(one.sides.case.about, one.step * one.sides.unit, one.delta)
-        reason = stated(word, explained(reason, one.delta), bound)
-        sides, contrast = one.sides, one.contrast
-        part = LARGEST if word == "same" else contrast.part(one.bar)
+    def _change(self, fits: FittedCurves, judged: EffectCase, q: float) -> Change:
+        kind = fits.kinds.name(judged.place) or "none"
+        word, reason = self._word(judged, q, kind)
+        bound = self._bound(judged)
+        if (word == "same" or reason is Undecided.WIDE) and is_coarse(judged.step, judged.value, judged.delta):
+            word, reason = "inconclusive", too_coarse(judged.sides.case.about, judged.step * judged.sides.unit, judged.delta)
+        reason = stated(word, explained(reason, judged.delta), bound)
+        sides, contrast = judged.sides, judged.contrast
+        part = LARGEST if word == "same" else contrast.part(judged.bar)
         moved = word in ("degradation", "improvement", "suspected")
-        curve = self._curve(fits, one) if moved else _without_kind(fits.curve(one.place))
-        curve = msgspec.structs.replace(curve, at=one.range(part)) if sides.sized else curve
-        effect, case = one.effect(part), sides.case
-        beyond = contrast.low[part] > one.bar or contrast.high[part] < -one.bar or multiple(one.lines) != 0
+        curve = self._curve(fits, judged) if moved else _without_kind(fits.curve(judged.place))
+        curve = msgspec.structs.replace(curve, at=judged.range(part)) if sides.sized else curve
+        effect, case = judged.effect(part), sides.case
+        beyond = contrast.low[part] > judged.bar or contrast.high[part] < -judged.bar or multiple(judged.lines) != 0
         return Change(
             word=word, job=case.job, uid=case.uid, metric=case.metric, unit=case.about.unit, better=case.about.better,
             series=case.series, environment=case.environment, effect=effect.shares[0], low=effect.shares[1],
             high=effect.shares[2], shift=effect.shifts[0], shift_low=effect.shifts[1], shift_high=effect.shifts[2],
             baseline=effect.baseline, target=effect.target, p=finite(contrast.p), q=finite(q), permutation_p=finite(contrast.permutation_p),
-            delta=one.delta, bound=finite(bound), confidence=self.confidence, executions=sides.executions, paired=case.chosen.paired,
-            builds=one.lines.counts if one.lines.builds else None, gate=word == "degradation" and beyond, method="curves",
-            reason=reason, finding=_finding(fits, one, curve, part) if moved else "", curve=curve,
+            delta=judged.delta, bound=finite(bound), confidence=self.confidence, executions=sides.executions, paired=case.chosen.paired,
+            builds=judged.lines.counts if judged.lines.builds else None, gate=word == "degradation" and beyond, method="curves",
+            reason=reason, finding=_finding(fits, judged, curve, part) if moved else "", curve=curve,
         )  # fmt: skip
 
-    def _word(self, one: EffectCase, q: float, kind: str) -> tuple[Word, str | Undecided]:
-        contrast, bar = one.contrast, one.bar
-        fewest, unit = min(one.lines.counts), "build" if one.lines.builds else "execution"
+    def _word(self, judged: EffectCase, q: float, kind: str) -> tuple[Word, str | Undecided]:
+        contrast, bar = judged.contrast, judged.bar
+        fewest, unit = min(judged.lines.counts), "build" if judged.lines.builds else "execution"
         largest = max(map(abs, contrast.theta))
-        apart = not one.sides.case.chosen.paired and contrast.between is None
-        if one.sides.equal and fewest > 1:
+        apart = not judged.sides.case.chosen.paired and contrast.between is None
+        if judged.sides.equal and fewest > 1:
             return "same", ""
-        if times := multiple(one.lines):
-            return direction(one.sides.case.about, times), ""
+        if times := multiple(judged.lines):
+            return direction(judged.sides.case.about, times), ""
         if fewest < 2:
             told = kind != "none" and largest >= bar
             return ("suspected", STARTED.format(unit)) if told else ("inconclusive", ALONE.format(unit))
@@ -136,12 +136,12 @@ class Curves(Method):
         if contrast.order == "one":
             return ("suspected" if changed else "inconclusive"), ONE_ORDER
         unknown = contrast.order == "unknown" and contrast.veto > VETO
-        if changed and unknown and not contrast.beyond(one.bar_of(PERIOD), contrast.part(bar)):
+        if changed and unknown and not contrast.beyond(judged.bar_of(PERIOD), contrast.part(bar)):
             return "suspected", NO_ORDER
         if changed and not contrast.tells(bar, contrast.part(bar)):
             return "suspected", NOWHERE
         if changed:
-            return direction(one.sides.case.about, contrast.theta[contrast.part(bar)]), ""
+            return direction(judged.sides.case.about, contrast.theta[contrast.part(bar)]), ""
         if -bar <= min(contrast.low) and max(contrast.high) <= bar:
             if contrast.widest > bar:
                 return "inconclusive", Undecided.FAR
@@ -150,44 +150,44 @@ class Curves(Method):
             return "suspected", UNSURE
         return "inconclusive", APART if apart else Undecided.WIDE
 
-    def _bound(self, one: EffectCase) -> float | None:
+    def _bound(self, judged: EffectCase) -> float | None:
         """How large the effect is at most; None where the intervals are known to be too narrow."""
-        apart = not one.sides.case.chosen.paired and one.contrast.between is None
-        narrow = min(one.lines.counts) < FEWEST_EXECUTIONS or apart or one.contrast.order == "one"
-        return None if narrow or multiple(one.lines) else one.bound
+        apart = not judged.sides.case.chosen.paired and judged.contrast.between is None
+        narrow = min(judged.lines.counts) < FEWEST_EXECUTIONS or apart or judged.contrast.order == "one"
+        return None if narrow or multiple(judged.lines) else judged.bound
 
-    def _curve(self, fits: FittedCurves, one: EffectCase) -> Curve:
+    def _curve(self, fits: FittedCurves, judged: EffectCase) -> Curve:
         """The curve with the kind's coefficient as estimated across executions, if there are several.
 
         A slope on top of an offset whose interval holds 0 is not repeated by them: what is left is a constant. The starts of executions
         move whole curves up and down, so that the difference of the means holds some of the curve itself. It is told as a constant too
         where the slope moves it by less than a third, or goes against the effect.
         """
-        curve = fits.curve(one.place)
-        if curve.kind == "none" or min(one.lines.counts) < 2:
+        curve = fits.curve(judged.place)
+        if curve.kind == "none" or min(judged.lines.counts) < 2:
             return curve
-        through = curve.kind == "constant" or float(fits.kinds.offset[one.place]) == 0
-        found = self._repeated(one, curve, through=through)
+        through = curve.kind == "constant" or float(fits.kinds.offset[judged.place]) == 0
+        found = self._repeated(judged, curve, through=through)
         if through:
             return found
         open_ = found.low is None or found.high is None or found.low <= 0 <= found.high
-        against = (found.coefficient or 0.0) * one.contrast.theta[one.contrast.part(one.bar)] < 0
-        if open_ or against or _level(fits, one):
-            return self._repeated(one, msgspec.structs.replace(curve, kind="constant"), through=True)
+        against = (found.coefficient or 0.0) * judged.contrast.theta[judged.contrast.part(judged.bar)] < 0
+        if open_ or against or _level(fits, judged):
+            return self._repeated(judged, msgspec.structs.replace(curve, kind="constant"), through=True)
         return found
 
-    def _repeated(self, one: EffectCase, curve: Curve, *, through: bool) -> Curve:
+    def _repeated(self, judged: EffectCase, curve: Curve, *, through: bool) -> Curve:
         """The curve with its kind's coefficient and interval from the executions, where they have it."""
         import numpy as np
 
         from perfvcs.statistics import difference
 
-        first, second = coefficients(one.lines, curve.kind, through=through)
+        first, second = coefficients(judged.lines, curve.kind, through=through)
         if not (np.isfinite(first).all() and np.isfinite(second).all()):
             return curve
-        compared = difference.paired if one.sides.case.chosen.paired else difference.welch
+        compared = difference.paired if judged.sides.case.chosen.paired else difference.welch
         found = compared(first[None], second[None], self.confidence)
-        unit = one.sides.unit
+        unit = judged.sides.unit
         values = [finite(float(part[0]) * unit) for part in (found.estimate, found.low, found.high)]
         return msgspec.structs.replace(curve, coefficient=values[0], low=values[1], high=values[2])
 
@@ -198,13 +198,13 @@ def _step(sides: Sides) -> float:
     return finest(sides.case.about, lambda: (both[0].tolist(), both[1].tolist()))
 
 
-def _level(fits: FittedCurves, one: EffectCase) -> bool:
+def _level(fits: FittedCurves, judged: EffectCase) -> bool:
     """Whether the error is of one sign and of nearly one size from the smallest to the largest sizes."""
-    first, last = fits.kinds.predict([one.sides.low, one.sides.high], one.place).tolist()
+    first, last = fits.kinds.predict([judged.sides.low, judged.sides.high], judged.place).tolist()
     return bool(first * last > 0 and abs(last - first) < LEVEL * max(abs(first), abs(last)))
 
 
-def _pasts(case: Case) -> list[EarlierSessions]:
+def _earlier(case: Case) -> list[EarlierSessions]:
     """What the history says of the case: as a whole, or of each of its sizes."""
     environment = case.header.environment.fingerprint
     units = [Unit(case.series, environment, case.uid, size, case.metric) for size in case.after]
@@ -216,18 +216,18 @@ def _without_kind(curve: Curve) -> Curve:
     return msgspec.structs.replace(curve, kind="none", coefficient=None, low=None, high=None)
 
 
-def _finding(fits: FittedCurves, one: EffectCase, curve: Curve, part: int) -> str:
+def _finding(fits: FittedCurves, judged: EffectCase, curve: Curve, part: int) -> str:
     """The kind of error, the orders of growth where they changed, and at which sizes the effect is."""
-    new = replaced(fits, one.place, curve)
+    new = replaced(fits, judged.place, curve)
     steps = orders(curve, replaced=new)
-    said = sentence(curve.kind, curve.coefficient, one.sides.case.about.unit) if curve.coefficient is not None else ""
+    said = sentence(curve.kind, curve.coefficient, judged.sides.case.about.unit) if curve.coefficient is not None else ""
     if new and ORDERS.get(curve.kind) != curve.orders[0 if outgrows(curve, 0) else 1]:
         said = ""  # the difference of two orders of growth is of no kind
-    where = f"effect {at_sizes(one.range(part))}"
+    where = f"effect {at_sizes(judged.range(part))}"
     if part < 2:
-        contrast, away = one.contrast, 1 - part
+        contrast, away = judged.contrast, 1 - part
         other = contrast.theta[away]
         sure = max(abs(other) - (contrast.high[away] - contrast.low[away]) / 2, 0.0) > 0
-        if sure and abs(other) >= one.bar and (other > 0) != (contrast.theta[part] > 0):
-            where += f", {at_sizes(one.range(1 - part))} {percent(one.relative(other))}"
+        if sure and abs(other) >= judged.bar and (other > 0) != (contrast.theta[part] > 0):
+            where += f", {at_sizes(judged.range(1 - part))} {percent(judged.relative(other))}"
     return "; ".join(each for each in (", ".join(each for each in (said, steps) if each), where) if each)

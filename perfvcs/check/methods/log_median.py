@@ -15,7 +15,7 @@ from perfvcs.check.reasons import ALONE, APART, FEWEST_EXECUTIONS, NO_ORDER, ONE
 from perfvcs.check.samples.clock import EQUAL, STEPS, finest_step, is_coarse, too_coarse
 from perfvcs.check.samples.estimate import VETO, Estimate, estimates
 from perfvcs.check.samples.hosts import disagreement
-from perfvcs.check.samples.level import standing
+from perfvcs.check.samples.level import newest_session
 from perfvcs.check.samples.pace import at_one_pace
 from perfvcs.check.samples.scale import Scaled, scale
 from perfvcs.check.statement import direction, state
@@ -85,65 +85,68 @@ class LogMedian(PairMethod):
         """One per pair, in their order."""
         return estimates(scaled, self.confidence, self.alpha, robust=self.robust)
 
-    def _judge(self, one: Scaled, result: Estimate, q: float, finding: str) -> Change:
-        delta = max(self.least(one.pair.case, one.value), expm1(aa_floor(one.pair.past.audits)))
-        bar = one.bar(delta)
-        coarse = is_coarse(one.step, one.value, delta)
-        word, reason = self._word(one, result, q, bar)
+    def _judge(self, scaled: Scaled, result: Estimate, q: float, finding: str) -> Change:
+        delta = max(self.least(scaled.pair.case, scaled.value), expm1(aa_floor(scaled.pair.past.audits)))
+        bar = scaled.bar(delta)
+        coarse = is_coarse(scaled.step, scaled.value, delta)
+        word, reason = self._word(scaled, result, q, bar)
         if coarse and (word == "same" or isinstance(reason, Undecided)):
-            word, reason = "inconclusive", too_coarse(one.pair.about, one.step, delta)
-        bound = self._bound(one, result)
+            word, reason = "inconclusive", too_coarse(scaled.pair.about, scaled.step, delta)
+        bound = self._bound(scaled, result)
         reason = stated(word, explained(reason, delta), bound)
         beyond = result.low > bar or result.high < -bar
         return state(
-            one.pair, word=word, reason=reason, method=self.name, delta=delta, confidence=self.confidence,
-            centres=one.medians if one.logarithmic and result.widest is not None else one.centres,
-            effects=(one.relative(result.theta), one.relative(result.low), one.relative(result.high)),
-            shifts=(one.shift(result.theta), one.shift(result.low), one.shift(result.high)),
+            scaled.pair, word=word, reason=reason, method=self.name, delta=delta, confidence=self.confidence,
+            centres=scaled.medians if scaled.logarithmic and result.widest is not None else scaled.centres,
+            effects=(scaled.relative(result.theta), scaled.relative(result.low), scaled.relative(result.high)),
+            shifts=(scaled.shift(result.theta), scaled.shift(result.low), scaled.shift(result.high)),
             bound=bound,
-            coarse=coarse and word == "inconclusive" and min(one.counts) >= FEWEST_EXECUTIONS and abs(result.theta) <= one.rounding,
+            coarse=coarse and word == "inconclusive" and min(scaled.counts) >= FEWEST_EXECUTIONS and abs(result.theta) <= scaled.rounding,
             chances=(result.p, q, result.permutation_p), gate=word == "degradation" and beyond,
-            builds=one.counts if one.pair.builds else None, finding=finding,
+            builds=scaled.counts if scaled.pair.builds else None, finding=finding,
         )  # fmt: skip
 
-    def _bound(self, one: Scaled, result: Estimate) -> float | None:
+    def _bound(self, scaled: Scaled, result: Estimate) -> float | None:
         """How large the effect is at most, to either side; None where the interval is known to be too narrow, or has no meaning."""
-        apart = not one.pair.paired and one.between is None
-        if min(one.counts) < FEWEST_EXECUTIONS or apart or result.order == "one" or isnan(result.p) or not one.value:
+        apart = not scaled.pair.paired and scaled.between is None
+        if min(scaled.counts) < FEWEST_EXECUTIONS or apart or result.order == "one" or isnan(result.p) or not scaled.value:
             return None
-        return max(one.reach(result.low, result.high), one.reach(0.0, result.widest or 0.0), STEPS * one.step / one.value)
+        return max(
+            scaled.reach(result.low, result.high), scaled.reach(0.0, result.widest or 0.0), STEPS * scaled.step / scaled.value
+        )
 
-    def _alone(self, one: Scaled) -> Change | None:
+    def _alone(self, scaled: Scaled) -> Change | None:
         """The verdict on a side of one execution, by the level of the history; None where that cannot say more than two values do."""
-        chosen, pair = one.pair.case.chosen, one.pair
-        if min(one.counts) > 1 or pair.paired or pair.builds or not one.logarithmic:
+        chosen, pair = scaled.pair.case.chosen, scaled.pair
+        if min(scaled.counts) > 1 or pair.paired or pair.builds or not scaled.logarithmic:
             return None
         before, after = ({measured.header.commit for measured in side} for side in chosen.sides)
-        found = standing(pair.past, *before, *after) if len(before) == len(after) == 1 else None
+        found = newest_session(pair.past, *before, *after) if len(before) == len(after) == 1 else None
         if found is None or found.word == "usual":
             return None
-        delta, level = self.least(pair.case, one.value), exp(found.expected)
-        bar = one.bar(delta)
+        delta, level = self.least(pair.case, scaled.value), exp(found.expected)
+        bar = scaled.bar(delta)
         if abs(found.difference) < bar:
             return None
         word = direction(pair.about, found.difference) if found.word == "changed" else "suspected"
         doubt = FEW_EARLIER.format(found.support) if found.support < SUPPORT else RARE.format(100 * found.chance)
         return state(
             pair, word=word, reason=doubt if word == "suspected" else "", method=self.name, delta=delta,
-            confidence=SINGLE, centres=(level, one.centres[1]),
-            effects=(one.relative(found.difference), one.relative(found.low), one.relative(found.high)), chances=(found.chance, None, None),
+            confidence=SINGLE, centres=(level, scaled.centres[1]),
+            effects=(scaled.relative(found.difference), scaled.relative(found.low), scaled.relative(found.high)),
+            chances=(found.chance, None, None),
             gate=word == "degradation" and (found.low > bar or found.high < -bar), finding=EARLIER.format(found.support),
         )  # fmt: skip
 
-    def _word(self, one: Scaled, result: Estimate, q: float, bar: float) -> tuple[Word, str | Undecided]:
-        fewest, unit = min(one.counts), "build" if one.pair.builds else "execution"
+    def _word(self, scaled: Scaled, result: Estimate, q: float, bar: float) -> tuple[Word, str | Undecided]:
+        fewest, unit = min(scaled.counts), "build" if scaled.pair.builds else "execution"
         vetoed = result.permutation_p > result.veto  # never where nothing was permuted
         # Readings without noise that are one step apart differ for sure, if not by how much.
-        seen = not one.rounding or max(result.low, -result.high) >= -SLACK * one.rounding
+        seen = not scaled.rounding or max(result.low, -result.high) >= -SLACK * scaled.rounding
         changed = seen and q <= DISCOVERIES and result.p <= self.alpha and not vetoed and abs(result.theta) >= bar
-        apart = not one.pair.paired and one.between is None
-        if one.equal and fewest > 1:
-            return ("inconclusive", EQUAL) if one.step else ("same", "")
+        apart = not scaled.pair.paired and scaled.between is None
+        if scaled.equal and fewest > 1:
+            return ("inconclusive", EQUAL) if scaled.step else ("same", "")
         if fewest < 2 or isnan(result.p):
             return "inconclusive", ALONE.format(unit)
         if fewest < FEWEST_EXECUTIONS:
@@ -152,10 +155,15 @@ class LogMedian(PairMethod):
             return "suspected", APART
         if result.order == "one":
             return ("suspected" if changed else "inconclusive"), ONE_ORDER
-        if changed and result.order == "unknown" and result.veto > VETO and not max(result.low, -result.high) > one.bar(PERIOD):
+        if (
+            changed
+            and result.order == "unknown"
+            and result.veto > VETO
+            and not max(result.low, -result.high) > scaled.bar(PERIOD)
+        ):
             return "suspected", NO_ORDER
         if changed:
-            return direction(one.pair.about, result.theta), ""
+            return direction(scaled.pair.about, result.theta), ""
         if -bar <= result.low and result.high <= bar:
             if result.widest is not None and result.widest > bar:
                 return "inconclusive", Undecided.FAR

@@ -51,13 +51,13 @@ class SignedRank(LogMedian):
                 results[place] = _estimate(*row)
         return results
 
-    def _word(self, one: Scaled, result: Estimate, q: float, bar: float) -> tuple[Word, str | Undecided]:
-        word, reason = super()._word(one, result, q, bar)
-        fewest = min(one.counts)
+    def _word(self, scaled: Scaled, result: Estimate, q: float, bar: float) -> tuple[Word, str | Undecided]:
+        word, reason = super()._word(scaled, result, q, bar)
+        fewest = min(scaled.counts)
         if word == "same" or fewest < 2:
             return word, reason
         if isnan(result.p):
-            return "inconclusive", MANY if one.pair.paired else UNPAIRED
+            return "inconclusive", MANY if scaled.pair.paired else UNPAIRED
         if reason is Undecided.WIDE and isinf(result.low):
             least = next((n for n in range(fewest, MOST_PAIRS) if depth(n, self.confidence)), MOST_PAIRS)
             return "inconclusive", UNREACHABLE.format(fewest, 100 * self.confidence, least)

@@ -20,18 +20,18 @@ def hosts(pair: Pair) -> tuple[str, ...]:
     return tuple(names) if len(set(names)) > 1 else ()
 
 
-def disagreement(one: Scaled, result: Estimate, q: float) -> str:
+def disagreement(scaled: Scaled, result: Estimate, q: float) -> str:
     """In words, each host's result where they differ; empty where they agree."""
     if not (result.by_host and result.unlike <= DISAGREE and q <= DISAGREE):
         return ""
     from perfvcs.text.words import counted
 
     shown = sorted(result.by_host.items(), key=lambda item: -abs(item[1] - result.theta))[:MOST_HOSTS]
-    listed = ", ".join(f"{_effect(one, effect)} on {name or 'this machine'}" for name, effect in sorted(shown))
+    listed = ", ".join(f"{_effect(scaled, effect)} on {name or 'this machine'}" for name, effect in sorted(shown))
     rest = len(result.by_host) - len(shown)
     return f"differs by host: {listed}" + (f", and {counted(rest, 'more host')}" if rest else "")
 
 
-def _effect(one: Scaled, effect: float) -> str:
-    relative = one.relative(effect)
+def _effect(scaled: Scaled, effect: float) -> str:
+    relative = scaled.relative(effect)
     return f"{effect:+.3g}" if relative is None else f"{100 * relative:+.1f} %"

@@ -31,7 +31,7 @@ class NewestSession:
     support: int
 
 
-def standing(past: EarlierSessions, baseline: str, target: str) -> NewestSession | None:
+def newest_session(past: EarlierSessions, baseline: str, target: str) -> NewestSession | None:
     """The session of the commit ``target`` compared with the level of the history before it.
 
     None where there is no such history, where the commit ``baseline`` is not at its present level, and where the target is not its newest

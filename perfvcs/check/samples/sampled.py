@@ -286,12 +286,12 @@ def grouped_means(values: NDArray[np.float64], group: NDArray[np.int64]) -> NDAr
     return clipped
 
 
-def _batches(found: Sequence[ScaledSample]) -> Iterator[Batch]:
+def _batches(samples: Sequence[ScaledSample]) -> Iterator[Batch]:
     """The samples that can be tested, those with equal counts together."""
     import numpy as np
 
     buckets: dict[tuple[bool, tuple[int, int]], list[ScaledSample]] = defaultdict(list)
-    for sample in found:
+    for sample in samples:
         if min(sample.counts) > 1 and not sample.identical:
             buckets[sample.pair.paired, sample.counts].append(sample)
     for members in buckets.values():

@@ -26,7 +26,7 @@ class Picture:
     """Bars with what their sides look like, the columns that they and their parts are by, the job where it is one, and the unit."""
 
     found: BarAmounts
-    looks: Sequence[tuple[str, str, str]]
+    styles: Sequence[tuple[str, str, str]]
     by: Column
     parts: Column
     job: str
@@ -36,7 +36,7 @@ class Picture:
         """Names above the bars, numbers to the right of them."""
         from bokeh.models import Range1d
 
-        found, count, sides = self.found, len(self.found.keys), len(self.looks)
+        found, count, sides = self.found, len(self.found.keys), len(self.styles)
         low, high, beyond = self._reach()
         chosen = scale(max(-low, high), self.unit)
         title = lines([f"{metric} of {self._counted()}", *notes, *self._stacked_note(), *beyond])
@@ -54,10 +54,10 @@ class Picture:
         plot.yaxis.visible = plot.ygrid.visible = False
         entries: list[tuple[str, list[Any]]] = []
         whiskers: list[Any] = []
-        for place, look in enumerate(self.looks):
+        for place, style in enumerate(self.styles):
             y = [count - 1 - row - (0.12 if sides == 1 else 0.02 + 0.3 * place) for row in range(count)]
             drawn = (
-                self._divided(plot, place, y, chosen.factor) if found.parts else self._plain(plot, place, look, y, chosen.factor)
+                self._divided(plot, place, y, chosen.factor) if found.parts else self._plain(plot, place, style, y, chosen.factor)
             )
             entries += [entry for entry in drawn if not (place and found.parts)]
             whiskers += self._whiskers(plot, place, y, chosen.factor)
@@ -96,7 +96,7 @@ class Picture:
     def _stacked_note(self) -> list[str]:
         if not self.found.parts:
             return []
-        above = ["above: baseline, below: target"] if len(self.looks) > 1 else []
+        above = ["above: baseline, below: target"] if len(self.styles) > 1 else []
         negative = any((means < 0).any() for means in self.found.means)
         return above + (["parts below zero go to the left"] if negative else [])
 
@@ -104,14 +104,14 @@ class Picture:
         return text(key, self.by, self.job, self.found.rest[0])
 
     def _plain(
-        self, plot: figure, number: int, look: tuple[str, str, str], y: list[float], factor: float
+        self, plot: figure, number: int, style: tuple[str, str, str], y: list[float], factor: float
     ) -> list[tuple[str, list[Any]]]:
-        name, colour, pattern = look
+        name, colour, pattern = style
         rows = [row for row, one in enumerate(self.found.centres[number]) if one]
         data = self._data(number, rows, [y[row] for row in rows])
         data |= {"left": [0.0] * len(rows), "right": [self._centre(number, row).value * factor for row in rows]}
         glyph = plot.hbar(
-            "y", 0.44 if len(self.looks) == 1 else 0.27, "right", "left", source=source(**data), fill_color=colour, fill_alpha=0.55,
+            "y", 0.44 if len(self.styles) == 1 else 0.27, "right", "left", source=source(**data), fill_color=colour, fill_alpha=0.55,
             line_color=colour, hatch_pattern=pattern, hatch_color=colour, hatch_alpha=0.6, hatch_weight=0.8,
         )  # fmt: skip
         hover(
@@ -140,10 +140,10 @@ class Picture:
             }  # fmt: skip
             colour = CYCLE[part % len(CYCLE)]
             glyph = plot.hbar(
-                "y", 0.44 if len(self.looks) == 1 else 0.27, "right", "left", source=source(**data), fill_color=colour, fill_alpha=0.55,
+                "y", 0.44 if len(self.styles) == 1 else 0.27, "right", "left", source=source(**data), fill_color=colour, fill_alpha=0.55,
                 line_color=colour, hatch_pattern=PATTERNS[part % len(PATTERNS)], hatch_color=colour, hatch_alpha=0.7, hatch_weight=0.8,
             )  # fmt: skip
-            side = self.looks[number][0] if len(self.looks) > 1 else ""
+            side = self.styles[number][0] if len(self.styles) > 1 else ""
             hover(plot, [glyph], [("", "@part"), ("mean", "@amount"), (side or "all", "@text"), ("of", "@name")])
             entries.append((name, [glyph]))
         return entries

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfvcs.drawing.canvas import ACCEPTED, BLUE, SEEN, Look
+from perfvcs.drawing.canvas import ACCEPTED, BLUE, SEEN, MarkStyle
 from perfvcs.drawing.commits.chart import Chart
 from perfvcs.subject import Level, Series, Step
 from perfvcs.text.quantity import quantity
@@ -10,10 +10,10 @@ from perfvcs.text.quantity import step as levels
 from perfvcs.text.words import counted
 
 LOUD = ("degradation", "improvement", "suspected", "accepted")  # large, in their own colour; the others in their environment's
-UNJUDGED = Look(BLUE, "square", "□", filled=False)
+UNJUDGED = MarkStyle(BLUE, "square", "□", filled=False)
 
 
-def told(chart: Chart) -> list[str]:
+def changes_in_words(chart: Chart) -> list[str]:
     """In words, how many lasting changes there are among the commits that are drawn; nothing where no series was looked at."""
     if not any(series.levels for series in chart.group):
         return []
@@ -28,12 +28,12 @@ def named(step: Step) -> str:
     return f"accepted {kind}" if step.accepted is not None else "drift" if step.word == "drift" else f"lasting {kind}"
 
 
-def look_of(step: Step) -> Look:
+def style_of(step: Step) -> MarkStyle:
     """How a step is drawn: a drift as a diamond in the colour of its direction."""
-    look = SEEN[step.direction]
+    style = SEEN[step.direction]
     if step.accepted is not None:
         return ACCEPTED
-    return Look(look.colour, "diamond", "◆") if step.word == "drift" else look
+    return MarkStyle(style.colour, "diamond", "◆") if step.word == "drift" else style
 
 
 def moved(step: Step, unit: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from perfvcs.drawing.canvas import SEEN
 from perfvcs.drawing.commits.chart import Chart, environments, folded
-from perfvcs.drawing.commits.steps import UNJUDGED, drift_start, extent, look_of, moved, named, told, where
+from perfvcs.drawing.commits.steps import UNJUDGED, changes_in_words, drift_start, extent, moved, named, style_of, where
 from perfvcs.drawing.parts import DrawnUnit
 from perfvcs.drawing.terminal import Axis, Plot
 from perfvcs.subject import Series, Step
@@ -24,7 +24,7 @@ TITLE = 60
 def timeline(chart: Chart, width: int) -> Iterator[str]:
     """A heading, notes, a plot per environment on one scale, and a line or more per step."""
     yield heading(chart, width)
-    yield from (cut(line, width) for line in folded(chart.notes() + told(chart), width))
+    yield from (cut(line, width) for line in folded(chart.notes() + changes_in_words(chart), width))
     low, high = chart.bounds()
     axis = Axis(low, high, chart.label)
     for series, name in zip(chart.group, environments(chart.group), strict=True):
@@ -76,7 +76,7 @@ def _plot(chart: Chart, series: Series, axis: Axis, width: int) -> Plot:
     for step in steps:
         if step.word == "drift":
             plot.line([drift_start(chart, series, step), chart.place[step.commit]], [step.before * factor, step.after * factor])
-        plot.points([chart.place[step.commit]], [step.after * factor], look_of(step).sign)
+        plot.points([chart.place[step.commit]], [step.after * factor], style_of(step).sign)
     return plot
 
 
@@ -84,7 +84,7 @@ def _step(series: Series, step: Step, width: int) -> list[str]:
     """``▲ lasting degradation +12 % [+11, +13]: 12.9 ms → 14.5 ms at 0000001e, 2026-03-12, Ada: Tidy up``, and why it is accepted."""
     about = next((point for point in series.points if point.commit == step.commit), None)
     effect = change(step.effect, step.low, step.high)
-    found = f"{look_of(step).sign} {named(step)} {effect}: {moved(step, series.unit)}, at {step.commit[:10]}"
+    found = f"{style_of(step).sign} {named(step)} {effect}: {moved(step, series.unit)}, at {step.commit[:10]}"
     found += f", {where(step)}" if step.commits > 1 else ""
     if about is not None:
         found += f"; {shorten(about.when[:10], 10)} {shorten(about.author, 24)}: {shorten(about.title, TITLE)}"

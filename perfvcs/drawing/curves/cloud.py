@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from perfvcs.drawing.canvas import (
     CYCLE,
     HOVER,
-    LOOKS,
     MUTED,
     ORANGE,
     SKY,
+    STYLES,
     Axis,
     bound,
     canvas,
@@ -27,7 +27,7 @@ from perfvcs.drawing.canvas import (
 from perfvcs.drawing.clusters import MARKERS
 from perfvcs.drawing.curves.course import in_words, means, model_line, over
 from perfvcs.drawing.curves.residuals import Residuals
-from perfvcs.drawing.curves.sides import CurveSide, curved, interval, models, pairs, replicates, sides_of, told
+from perfvcs.drawing.curves.sides import CurveSide, curved, interval, judged_rows, models, pairs, replicates, sides_of
 from perfvcs.drawing.curves.stored import StoredCurve, stored
 from perfvcs.drawing.parts import DrawnUnit
 from perfvcs.drawing.samples import DrawnSample
@@ -74,7 +74,7 @@ class Cloud:
         """The rows that are judged, by their sizes."""
         import numpy as np
 
-        kept = np.flatnonzero(told(self.sample))
+        kept = np.flatnonzero(judged_rows(self.sample))
         return kept[np.argsort(self.sample.size[kept], kind="stable")]
 
     @cached_property
@@ -231,7 +231,7 @@ def clouds(subject: Subject) -> list[Cloud]:
     for name, sample in found:
         verdict = subject.verdict
         about = (
-            [f"{LOOKS[verdict.word].sign} {verdict.word}"] if verdict else [f"only the {name} has it"] * bool(subject.baseline)
+            [f"{STYLES[verdict.word].sign} {verdict.word}"] if verdict else [f"only the {name} has it"] * bool(subject.baseline)
         )
         several = len(places[sample.unit, sample.metric]) > 1
         about += [f"in {plain(sample.environment, 24)}"] if several else []
@@ -245,7 +245,7 @@ def _curve(plot: figure, curve: StoredCurve, colour: str, axis: Axis, factor: fl
 
     shown = (curve.x > 0) | (axis == "linear")
     data = source(x=curve.x[shown], y=curve.y[shown] * factor, told=[shorten(curve.details, HOVER)] * int(shown.sum()))
-    look: dict[str, Any] = {"line_color": colour, "line_width": 2, "line_dash": [8, 3]}
-    line = plot.add_glyph(data, Step(x="x", y="y", mode="center", **look) if curve.steps else Line(x="x", y="y", **look))
+    style: dict[str, Any] = {"line_color": colour, "line_width": 2, "line_dash": [8, 3]}
+    line = plot.add_glyph(data, Step(x="x", y="y", mode="center", **style) if curve.steps else Line(x="x", y="y", **style))
     hover(plot, [line], [(f"stored {curve.name}", "@told")])
     return line

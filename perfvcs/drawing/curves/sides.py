@@ -74,14 +74,14 @@ def sides_of(first: DrawnSample | None, second: DrawnSample | None) -> list[Curv
     """What is there of baseline and target; near sizes are put together in the same way on both."""
     from perfvcs.statistics.regression.condensed import ranges
 
-    looks = {"baseline": (BLUE, "circle", "solid"), "target": (VERMILLION, "square", "dashed")}
-    there = [(name, judged(sample)) for name, sample in zip(looks, (first, second), strict=True) if sample is not None]
+    styles = {"baseline": (BLUE, "circle", "solid"), "target": (VERMILLION, "square", "dashed")}
+    there = [(name, judged(sample)) for name, sample in zip(styles, (first, second), strict=True) if sample is not None]
     if len(there) == 1:
-        there, looks = [(ALONE, there[0][1])], {ALONE: (BLUE, "circle", "solid")}
+        there, styles = [(ALONE, there[0][1])], {ALONE: (BLUE, "circle", "solid")}
     most = max(len(set(columns[2].tolist())) for _, columns in there)
     within = ranges(tuple(columns[0] for _, columns in there), most)
     unit = next(sample for sample in (first, second) if sample is not None).meaning.unit
-    return [CurveSide(name, _course(columns, within), *looks[name], unit, within) for name, columns in there]
+    return [CurveSide(name, _course(columns, within), *styles[name], unit, within) for name, columns in there]
 
 
 def _course(columns: tuple[Floats, Floats, NDArray[np.int64]], within: Ranges | None) -> SizeCourse:
@@ -161,7 +161,7 @@ def pairs(subject: Subject) -> list[tuple[DrawnSample | None, DrawnSample | None
     return [(first, second) for first, second in found.values()]
 
 
-def told(sample: DrawnSample) -> NDArray[np.bool_]:
+def judged_rows(sample: DrawnSample) -> NDArray[np.bool_]:
     """Which rows of a sample are judged: those with a size, of executions that were not repeated, no first calls; shape (rows,)."""
     import numpy as np
 
@@ -175,7 +175,7 @@ def told(sample: DrawnSample) -> NDArray[np.bool_]:
 
 def judged(sample: DrawnSample) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Size, value and execution of the rows that are judged."""
-    kept = told(sample)
+    kept = judged_rows(sample)
     return sample.size[kept], sample.values[kept], sample.execution[kept]
 
 

@@ -36,24 +36,24 @@ class FunctionRow(NamedTuple):
     callees: list[tuple[str, float]]
 
 
-def functions(found: FrameTree, side: int, most: int = MOST_LISTED_FUNCTIONS) -> list[FunctionRow]:
+def functions(tree: FrameTree, side: int, most: int = MOST_LISTED_FUNCTIONS) -> list[FunctionRow]:
     """The functions with the largest amounts of their own on one side, then those with the largest in all."""
     import numpy as np
 
-    whole = float(found.total[0, side]) or 1.0
-    frame, total = found.frame, found.total[:, side] / whole
-    own = np.bincount(frame[1:], weights=found.own[1:, side] / whole, minlength=len(found.frames))
-    every = np.bincount(frame[1:], weights=total[1:], minlength=len(found.frames))  # recursive calls several times
+    whole = float(tree.total[0, side]) or 1.0
+    frame, total = tree.frame, tree.total[:, side] / whole
+    own = np.bincount(frame[1:], weights=tree.own[1:, side] / whole, minlength=len(tree.frames))
+    every = np.bincount(frame[1:], weights=total[1:], minlength=len(tree.frames))  # recursive calls several times
     ranked = dict.fromkeys([*np.argsort(-own, kind="stable")[:most].tolist(), *np.argsort(-every, kind="stable")[:most].tolist()])
-    names = [split(name) for name in found.frames]
+    names = [split(name) for name in tree.frames]
     rows: list[FunctionRow] = []
     for number in ranked:
         if max(own[number], every[number]) < LEAST or len(rows) == most:
             continue
         nodes = np.flatnonzero(frame == number)
-        outermost = nodes[~_inside(found, number)[nodes]]
-        before = [(int(frame[parent]), weight) for parent, weight in zip(found.parent[outermost], total[outermost], strict=True)]
-        children = np.flatnonzero(np.isin(found.parent, nodes) & (frame != number))
+        outermost = nodes[~_inside(tree, number)[nodes]]
+        before = [(int(frame[parent]), weight) for parent, weight in zip(tree.parent[outermost], total[outermost], strict=True)]
+        children = np.flatnonzero(np.isin(tree.parent, nodes) & (frame != number))
         after = list(zip(frame[children].tolist(), total[children].tolist(), strict=True))
         function, file = names[number]
         rows.append(
@@ -64,15 +64,15 @@ def functions(found: FrameTree, side: int, most: int = MOST_LISTED_FUNCTIONS) ->
     return sorted(rows, key=lambda row: (-row.own, -row.total, row.function))
 
 
-def _inside(found: FrameTree, number: int) -> NDArray[np.bool_]:
+def _inside(tree: FrameTree, number: int) -> NDArray[np.bool_]:
     """Whether each node is below another node of this frame; parents come before children, a level at a time."""
     import numpy as np
 
-    below = np.zeros(len(found.frame), bool)
-    for depth in range(1, int(found.depth.max()) + 1):
-        level = found.depth == depth
-        parents = found.parent[level]
-        below[level] = below[parents] | (found.frame[parents] == number)
+    below = np.zeros(len(tree.frame), bool)
+    for depth in range(1, int(tree.depth.max()) + 1):
+        level = tree.depth == depth
+        parents = tree.parent[level]
+        below[level] = below[parents] | (tree.frame[parents] == number)
     return below
 
 

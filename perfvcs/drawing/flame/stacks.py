@@ -165,18 +165,18 @@ def _rows(profile: Profile, metric: str) -> _Rows:
     return _Rows(trace[own], values[own], place[own].astype(np.int64), len(pairs))
 
 
-def repeats(found: FrameTree, subject: Subject, metric: str, kept: NDArray[np.int64]) -> list[NDArray[np.float64]]:
+def repeats(tree: FrameTree, subject: Subject, metric: str, kept: NDArray[np.int64]) -> list[NDArray[np.float64]]:
     """What each execution has of the nodes ``kept`` with their callees: arrays of (kept, executions), for baseline and target.
 
     Of more than ``BATCHES`` executions neighbours are put together, as their means. Node 0 must be among ``kept``.
     """
     import numpy as np
 
-    place = np.full(len(found.frame), -1)
+    place = np.full(len(tree.frame), -1)
     place[kept] = np.arange(len(kept))
-    for own in _levels(found.depth):
+    for own in _levels(tree.depth):
         lost = own.start + np.flatnonzero(place[own] < 0)
-        place[lost] = place[found.parent[lost]]
+        place[lost] = place[tree.parent[lost]]
     arrays, first = [], 0
     for side in _sides(subject):
         columns = [np.zeros((len(kept), 1))]  # where nothing was executed
@@ -185,22 +185,22 @@ def repeats(found: FrameTree, subject: Subject, metric: str, kept: NDArray[np.in
             batches = min(BATCHES, rows.executions)
             batch = rows.execution * batches // max(1, rows.executions)
             sums = np.bincount(
-                place[found.ends[first + rows.trace]] * batches + batch, weights=rows.values, minlength=len(kept) * batches
+                place[tree.ends[first + rows.trace]] * batches + batch, weights=rows.values, minlength=len(kept) * batches
             )
             sizes = np.bincount(np.arange(rows.executions) * batches // max(1, rows.executions), minlength=batches)
             columns.append(sums.reshape(len(kept), batches) / sizes)
             first += len(profile.stacks.stacks) if profile.stacks else 0
         there = [column for column in columns[1:] if column.shape[1]] or columns[:1]
-        arrays.append(_with_callees(found, kept, np.concatenate(there, axis=1)))
+        arrays.append(_with_callees(tree, kept, np.concatenate(there, axis=1)))
     return arrays
 
 
-def _with_callees(found: FrameTree, kept: NDArray[np.int64], own: NDArray[np.float64]) -> NDArray[np.float64]:
+def _with_callees(tree: FrameTree, kept: NDArray[np.int64], own: NDArray[np.float64]) -> NDArray[np.float64]:
     """The sums over each node and all below it; ``kept`` ascends, so that the levels follow one another."""
     import numpy as np
 
-    parents = np.searchsorted(kept, found.parent[kept])
-    for level in reversed(_levels(found.depth[kept])):
+    parents = np.searchsorted(kept, tree.parent[kept])
+    for level in reversed(_levels(tree.depth[kept])):
         np.add.at(own, parents[level], own[level])
     return own
 
@@ -242,13 +242,13 @@ def _sums(which: NDArray[np.int64], weights: NDArray[np.float64], count: int) ->
     return np.stack([np.bincount(which, weights=weights[:, side], minlength=count) for side in (0, 1)], axis=1)
 
 
-def spans(found: FrameTree, width: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def spans(tree: FrameTree, width: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Where all nodes begin and end (0 to 1) when they are as wide as told; siblings stand together, in the order of their names."""
     import numpy as np
 
     left = np.zeros(len(width))
-    for own in _levels(found.depth):
-        parent = found.parent[own]
+    for own in _levels(tree.depth):
+        parent = tree.parent[own]
         before = np.cumsum(width[own]) - width[own]
         begins = np.diff(parent, prepend=-1) > 0  # the first child of each
         left[own] = left[parent] + before - before[begins][np.cumsum(begins) - 1]

@@ -59,11 +59,11 @@ def scheme(sheet: Sheet, *, log: bool) -> Scheme:
     return Scheme(low[:, None], high[:, None], log)
 
 
-def words(sheet: Sheet, found: Scheme) -> list[str]:
+def words(sheet: Sheet, scheme: Scheme) -> list[str]:
     """How far the colours reach."""
     if sheet.own:
-        return ["colours: each row by its own range" + (", by logarithms" if found.log else "")]
-    low, high = found.value(0), found.value(1)
+        return ["colours: each row by its own range" + (", by logarithms" if scheme.log else "")]
+    low, high = scheme.value(0), scheme.value(1)
     if not low < high:
         return ["all values are equal" if low == high else "no value has a logarithm"]
     if low <= 0:

@@ -98,14 +98,14 @@ def listing(subject: Subject) -> Listing | None:
     None where there is nothing to list. A column in which no row has anything is left out.
     """
     if subject.report is not None and subject.report.changes:
-        return _told(_changes(subject.report))
+        return _without_empty(_changes(subject.report))
     if any(series.points for series in subject.history):
-        return _told(_commits(subject.history))
+        return _without_empty(_commits(subject.history))
     found = samples(subject.target or subject.baseline)
-    return _told(_samples(found, subject.target or subject.baseline)) if found else None
+    return _without_empty(_samples(found, subject.target or subject.baseline)) if found else None
 
 
-def _told(table: Listing) -> Listing:
+def _without_empty(table: Listing) -> Listing:
     """The table without its empty cells and columns."""
     kept = [
         number for number in range(len(table.columns)) if any((cell := row.cells[number]) and cell.said for row in table.rows)
@@ -156,14 +156,14 @@ def _changes(report: Report) -> Listing:
 
 
 def _change(change: Change) -> TableRow:
-    word, look = seen(change)
+    word, style = seen(change)
     found = (found_in(cluster) for cluster in change.clusters or () if cluster.regressed)
     remarks = [finding(change), *found, change.reason if change.accepted is None else change.accepted]
     before, after = change.executions
     both = TableCell(f"{before:,} and {after:,}" if before != after else f"{before:,}", value=before)
     chances = (None if one is None else TableCell(f"{one:.2g}", value=one) for one in (change.p, change.q))
     cells: list[TableCell | None] = [
-        *_metric(change.metric, change.unit), TableCell("", word=word, sign=look.sign), _share(change.effect), _share(change.low),
+        *_metric(change.metric, change.unit), TableCell("", word=word, sign=style.sign), _share(change.effect), _share(change.low),
         _share(change.high), _amount(change.baseline, change.unit), _amount(change.target, change.unit), both, _count(after), *chances,
         TableCell(change.method), TableCell(shorten("; ".join(filter(None, remarks)), REASON)),
     ]  # fmt: skip
@@ -194,14 +194,14 @@ def _commits(history: Sequence[Series]) -> Listing:
     return Listing("Commits", caption, columns, rows, [])
 
 
-def _samples(found: Iterable[DrawnSample], profiles: Sequence[Profile]) -> Listing:
+def _samples(samples: Iterable[DrawnSample], profiles: Sequence[Profile]) -> Listing:
     environments = {profile.environment.fingerprint for profile in profiles}
     columns = [
         *METRIC, *([Column("environment", "environment", minor=True)] if len(environments) > 1 else []),
         Column("mean", "mean", number=True), *BETWEEN, Column("executions", "executions", number=True),
         Column("rows", "rows", number=True, minor=True), Column("growth", "growth", minor=True),
     ]  # fmt: skip
-    known = list(found)
+    known = list(samples)
     places = {key: place for place, key in enumerate(dict.fromkeys(map(_key, known)))}
     known.sort(key=lambda sample: (places[_key(sample)], metric_rank(sample.metric)))  # whatever collected them
     several = ambiguous(((_key(sample), sample.metric), sample.unit.collector) for sample in known)

@@ -160,7 +160,7 @@ perf.History = (() => {
 
     // Shows a commit's numbers beside it, with a link where they are to stay; `aloud` for who does not see them.
     tell(point, {pin = false, aloud = false} = {}) {
-      const rows = words.told(this.series, point), text = rows.map(row => row.textContent).join(", ");
+      const rows = words.details(this.series, point), text = rows.map(row => row.textContent).join(", ");
       this.state.at = point;
       this.ring();
       if (pin) rows.push(element("a", {href: point.commit.url}, "what changed in this commit"));

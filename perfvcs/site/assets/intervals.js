@@ -2,7 +2,7 @@
 // The detailed chart of the newest versions: a mean with its 99 % interval each, and a bold line wherever one differs from the one before.
 var perf = globalThis.perf || {};
 perf.intervals = (() => {
-  const {AXIS, node, element, round, mark, ruler, extent, bounded, valueAxis} = perf.plot, {MOVED, told, intervals, reach} = perf.words;
+  const {AXIS, node, element, round, mark, ruler, extent, bounded, valueAxis} = perf.plot, {MOVED, details, intervals, reach} = perf.words;
   const {percent} = perf.number;
   const NEWEST = 60, HEIGHT = 340, TOP = 40, BOTTOM = 84, LEAST = 15; // versions, and pixels: of the figure, and at least for a version
 
@@ -36,7 +36,7 @@ perf.intervals = (() => {
     const at = round(x(turn)), centre = round(y(point.level)), below = bottom + 8, alone = point.low == null;
     const label = node("text", {class: "tick code", x: at, y: below, transform: `rotate(-90 ${at} ${below}) translate(0 4)`, "text-anchor": "end"}, point.commit.short);
     const height = alone ? 0 : Math.max(1, round(y(point.low) - y(point.high)));
-    return node("g", {class: "version"}, node("title", {}, told(series, point).map(line => line.textContent).join("\n")),
+    return node("g", {class: "version"}, node("title", {}, details(series, point).map(line => line.textContent).join("\n")),
       alone ? null : node("rect", {class: "span", x: at - 4, width: 8, y: round(y(point.high)), height}),
       node("line", {class: alone ? "mean alone" : "mean", x1: at - 6, x2: at + 6, y1: centre, y2: centre}),
       node("a", {href: point.commit.url, tabindex: -1}, label)); // the history above has the same links for the keyboard

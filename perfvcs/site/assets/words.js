@@ -13,7 +13,7 @@ perf.words = (() => {
   }
 
   // A commit's numbers, an element a line.
-  function told(series, point) {
+  function details(series, point) {
     const {commit, track} = point, quiet = words => element("div", {class: "quiet"}, words), line = words => element("div", {}, words);
     const bounds = point.low == null ? "" : ` [${quantity(point.low, series.unit)}, ${quantity(point.high, series.unit)}]`;
     const runs = point.executions === 1 ? "1 execution, no interval" : `${point.executions} executions`;
@@ -52,5 +52,5 @@ perf.words = (() => {
     return `${words}${low > 0 ? "; the axis does not begin at zero" : ""}${cut ? `; ${cut} interval${cut > 1 ? "s reach" : " reaches"} beyond the figure` : ""}.`;
   }
 
-  return {MOVED, stepped, told, history, intervals, reach};
+  return {MOVED, stepped, details, history, intervals, reach};
 })();

@@ -25,14 +25,14 @@ def residuals(series: NDArray[np.float64], places: Sequence[int]) -> NDArray[np.
     return np.concatenate([part - part.mean() for part in np.split(series, places)])
 
 
-def ramps(series: NDArray[np.float64], found: list[ChangePoint]) -> list[ChangePoint]:
+def ramps(series: NDArray[np.float64], changes: list[ChangePoint]) -> list[ChangePoint]:
     """The changes, those in the same direction that follow each other closely as one drift where a ramp has the smaller BIC.
 
     A staircase of k steps has 2 k + 1 parameters, a ramp four. The longest staircases that a ramp explains become drifts; what was measured
     in turns stays.
     """
     kept: list[ChangePoint] = []
-    rest = list(found)
+    rest = list(changes)
     while rest:
         stairs = [rest.pop(0)]
         while rest and _follows(stairs[-1], rest[0]):
@@ -78,10 +78,10 @@ def _drift(series: NDArray[np.float64], stairs: list[ChangePoint], start: int, s
     )  # fmt: skip
 
 
-def join(found: Sequence[ChangePoint]) -> list[ChangePoint]:
+def join(changes: Sequence[ChangePoint]) -> list[ChangePoint]:
     """Neighbouring drifts in the same direction as one, at the place of the surest, from the first level to the last."""
     joined: list[ChangePoint] = []
-    for step in found:
+    for step in changes:
         last = joined[-1] if joined else None
         if last and last.word == step.word == "drift" and last.effect * step.effect > 0 and step.first <= last.last + 1:
             surer = min(last, step, key=lambda one: one.p)

@@ -145,15 +145,15 @@ def _judge(read: _Read, scale: NDArray[np.float64], generous: Sequence[int]) -> 
     )
 
 
-def _about(values: NDArray[np.float64], found: Sequence[ChangePoint]) -> NDArray[np.float64]:
+def _about(values: NDArray[np.float64], changes: Sequence[ChangePoint]) -> NDArray[np.float64]:
     """The values about their levels, in a drift about the line."""
     import numpy as np
 
     level = np.empty(len(values))
-    ends = [0, *(step.last + 1 if step.word == "drift" else step.place for step in found), len(values)]
+    ends = [0, *(step.last + 1 if step.word == "drift" else step.place for step in changes), len(values)]
     for low, high in pairwise(ends):
         level[low:high] = np.median(values[low:high]) if low < high else 0.0
-    for step in found:
+    for step in changes:
         if step.word == "drift":
             level[step.first : step.last + 1] = np.linspace(step.before, step.after, step.last + 1 - step.first)
     return values - level
@@ -164,8 +164,8 @@ def _back(step: ChangePoint, there: NDArray[np.intp]) -> ChangePoint:
     return replace(step, place=int(there[step.place]), first=int(there[step.first]), last=int(there[step.last]))
 
 
-def _back_newest(found: NewestValue | None, there: NDArray[np.intp]) -> NewestValue | None:
-    if found is None:
+def _back_newest(newest: NewestValue | None, there: NDArray[np.intp]) -> NewestValue | None:
+    if newest is None:
         return None
-    since, withdrawn = (None if place is None else int(there[place]) for place in (found.since, found.withdrawn))
-    return replace(found, place=int(there[found.place]), since=since, withdrawn=withdrawn)
+    since, withdrawn = (None if place is None else int(there[place]) for place in (newest.since, newest.withdrawn))
+    return replace(newest, place=int(there[newest.place]), since=since, withdrawn=withdrawn)

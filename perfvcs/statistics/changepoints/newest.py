@@ -135,10 +135,10 @@ def newest(
     if place < FEWEST_EARLIER:
         return None
     value, base = float(series[-1]), place
-    past = _past(series, places, scale, base, _extra(variance))
+    past = _present_level(series, places, scale, base, _extra(variance))
     # Values right before it that were outside, too, are not what the newest one is compared with.
     while base > FEWEST_EARLIER and place - base < RUN and abs(float(series[base - 1]) - past.level) > SURE * scale[base - 1]:
-        before = _past(series, places, scale, base - 1, 0.0)
+        before = _present_level(series, places, scale, base - 1, 0.0)
         if not before.outside(float(series[base - 1])):
             break
         past, base = before, base - 1
@@ -156,7 +156,7 @@ def newest(
     )  # fmt: skip
 
 
-def _past(
+def _present_level(
     series: NDArray[np.float64], places: Sequence[int], scale: NDArray[np.float64], base: int, extra: float
 ) -> PresentLevel:
     import numpy as np
@@ -199,7 +199,7 @@ def _fitted(away: NDArray[np.float64], floor: float) -> list[tuple[int, float, f
     """
     import numpy as np
 
-    freedom, constant, prior = _trials()
+    freedom, constant, prior = _usual_tails()
     distances = np.abs(away)
     middle = max(float(np.median(distances)) / 0.74, floor)
     squares = np.concatenate([distances, prior * middle]) ** 2
@@ -222,7 +222,7 @@ def _fitted(away: NDArray[np.float64], floor: float) -> list[tuple[int, float, f
 
 
 @lru_cache(maxsize=1)
-def _trials() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _usual_tails() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Degrees of freedom (m, 1), the logarithms of their densities' constants, and typical distances of the usual tails."""
     import numpy as np
 

@@ -41,13 +41,13 @@ class ChangePoint:
         return intervals([self], confidence)[0]
 
 
-def intervals(found: Sequence[ChangePoint], confidence: float = 0.99) -> list[tuple[float, float]]:
+def intervals(changes: Sequence[ChangePoint], confidence: float = 0.99) -> list[tuple[float, float]]:
     """The confidence intervals of many steps' effects, in one go."""
     import numpy as np
 
     from perfvcs.statistics.student import quantile
 
-    df = np.array([step.df for step in found], dtype=np.float64)
-    points = quantile((1 + confidence) / 2, np.where(df > 0, df, 1.0)) if found else df
-    halves = [point * step.error if step.df > 0 else inf for point, step in zip(points.tolist(), found, strict=True)]
-    return [(step.effect - half, step.effect + half) for step, half in zip(found, halves, strict=True)]
+    df = np.array([step.df for step in changes], dtype=np.float64)
+    points = quantile((1 + confidence) / 2, np.where(df > 0, df, 1.0)) if changes else df
+    halves = [point * step.error if step.df > 0 else inf for point, step in zip(points.tolist(), changes, strict=True)]
+    return [(step.effect - half, step.effect + half) for step, half in zip(changes, halves, strict=True)]

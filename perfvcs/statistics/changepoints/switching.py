@@ -63,7 +63,7 @@ def switching(
     while windows:
         low, high, inner = windows.pop()
         here = _mixture(values, low, high)
-        if here and inner and _told(here, low, inner):
+        if here and inner and _pays_for_itself(here, low, inner):
             kept += inner
             windows += [(start, stop, []) for start, stop in pairwise([low, *inner, high])]
             continue
@@ -170,7 +170,7 @@ def _common(mixture: _Mixture, low: int, index: int) -> float:
     return float(np.minimum(*sides).sum())
 
 
-def _told(mixture: _Mixture, low: int, inner: Sequence[int]) -> bool:
+def _pays_for_itself(mixture: _Mixture, low: int, inner: Sequence[int]) -> bool:
     """Whether the steps pay for themselves: describing the levels of all values is shorter segment by segment.
 
     A step of all components brings levels of its own. Values of a segment that are at the commonest level of its neighbour are moves as

@@ -179,15 +179,15 @@ def _moved(mean: Floats, size: Floats, where: Numbers, at: Floats, slopes: Float
     return np.where((found > 0) | (mean <= 0), found, mean)
 
 
-def _slopes(size: Floats, value: Floats, place: Numbers, ranges: int) -> Floats:
+def _slopes(size: Floats, value: Floats, part: Numbers, ranges: int) -> Floats:
     """The slope of the curve through the means of all ranges, at each."""
     import numpy as np
 
-    count = np.bincount(place, minlength=ranges)
+    count = np.bincount(part, minlength=ranges)
     there = np.flatnonzero(count)
     found = np.zeros(ranges)
     if len(there) > 1:
-        means = [np.bincount(place, column, ranges)[there] / count[there] for column in (value, size)]
+        means = [np.bincount(part, column, ranges)[there] / count[there] for column in (value, size)]
         found[there] = np.gradient(*means)
     return found
 

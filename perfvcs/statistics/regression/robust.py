@@ -128,17 +128,17 @@ def _lonely(size: Floats, value: Floats, group: Numbers, judged: Flags) -> Flags
     return found
 
 
-def _uneven(v: Floats, group: Numbers, place: Numbers, counts: Numbers) -> Flags:
+def _uneven(v: Floats, group: Numbers, position: Numbers, counts: Numbers) -> Flags:
     """Rows that are worth a look: at either end of their group, some way off the median of the five around them, or all where one jumps."""
     import numpy as np
 
-    left = counts[group] - 1 - place
-    found: Flags = (place < 2) | (left < 2)
+    left = counts[group] - 1 - position
+    found: Flags = (position < 2) | (left < 2)
     inner = np.flatnonzero(~found)
     middle = np.median(v[inner[:, None] + np.arange(-2, 3)], axis=1)
     found[inner] = np.abs(v[inner] - middle) > np.log(APART) / 2
     jumps = np.abs(np.diff(v, prepend=v[:1])) > np.log(APART)
-    jumps &= np.minimum(place, left) >= FEWEST_SIZES  # the smallest sizes are far apart
+    jumps &= np.minimum(position, left) >= FEWEST_SIZES  # the smallest sizes are far apart
     found |= np.bincount(group, jumps, len(counts))[group] > 0
     return found
 

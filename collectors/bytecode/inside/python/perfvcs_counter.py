@@ -259,9 +259,9 @@ def install(environ: Mapping[str, str]) -> None:
     Process(folder, PythonCounter(clock=clock) if module is None else CCounter(module, clock=clock)).begin()
 
 
-def _module(place: str) -> Any:
+def _module(compiled: str) -> Any:
     """The counter in C; None where this interpreter is not the one that it was compiled for."""
-    tag, _, path = place.partition(":")
+    tag, _, path = compiled.partition(":")
     try:
         from _imp import create_dynamic, exec_dynamic, extension_suffixes
         from importlib.machinery import ExtensionFileLoader, ModuleSpec

@@ -112,7 +112,7 @@ class Instruments:
             method = bool(enclosing) and bool(names) and not any(_name(one) == "staticmethod" for one in node.decorator_list)
             last = [one.arg for one in (node.args.vararg, node.args.kwarg) if one is not None]
             parts.size = probe.guessing(
-                sizes.Guess(names, last, method=method, len_method=node.name == "__len__", told=tell_guess)
+                sizes.Guess(names, last, method=method, len_method=node.name == "__len__", report=tell_guess)
             )
         self.notes.tell("defined", entry.index, node.lineno)
         return parts

@@ -113,12 +113,12 @@ def measured(text: str, names: list[str], enclosing: str, failed: Callable[[Base
 class Guess:
     """Finds out at the first call what the size of a function is, and again when an argument of another type comes."""
 
-    def __init__(self, names: list[str], last: list[str], *, method: bool, len_method: bool, told: Callable[..., None]) -> None:
+    def __init__(self, names: list[str], last: list[str], *, method: bool, len_method: bool, report: Callable[..., None]) -> None:
         self.names = names
         self.last = last  # names of parameters that take all the rest
         self.own = method
         self.len_method = len_method  # len(self) would call the function itself
-        self.told = told
+        self.report = report
         self.kind: Any = None
         self.plan = self.expression = ""
         self.index = 0
@@ -156,7 +156,7 @@ class Guess:
             if found and len(self.seen) < 100:
                 choice = found[0]
                 rivals = [other for other in found[1:] if other[0] == choice[0]]
-                self.told(self.describe(choice), ambiguous=bool(rivals))
+                self.report(self.describe(choice), ambiguous=bool(rivals))
         self.plan, self.index, self.attribute = self.seen[kinds]
         self.kind = kinds[self.index]
         if self.chosen is not None:
