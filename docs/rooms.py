@@ -1,9 +1,10 @@
 """Draws the house: rooms, the arrows between them, cycles, and the rooms that `check`, `show` and `publish` pass.
 
-    python docs/rooms.py [CHECKOUT] [--arrows] [--types]
+    python docs/rooms.py [CHECKOUT] [--arrows] [--floors] [--types]
 
 A room is a folder of the package, or a module at its top. An arrow is an import, wherever in a module it stands; those below
-``if TYPE_CHECKING`` count with ``--types`` only. An arrow is a step back if it lies in a circle of rooms.
+``if TYPE_CHECKING`` count with ``--types`` only. An arrow is a step back if it lies in a circle of rooms. The floor of a room
+at the top of the package is one above the highest that it imports.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parents[1]
@@ -127,6 +129,21 @@ def back(arrows: Graph) -> list[tuple[str, str]]:
     return [(room, to) for room, others in arrows.items() for to in others if any({room, to} <= circle for circle in tied)]
 
 
+def floors(arrows: Graph) -> list[list[str]]:
+    """The rooms at the top of the package, the lowest floor first; each imports from the floors below it only. Raises CycleError."""
+    tops: dict[str, set[str]] = defaultdict(set)
+    for room, others in arrows.items():
+        top = room.partition(".")[0]
+        tops[top] |= {other.partition(".")[0] for other in others} - {top}
+    level: dict[str, int] = {}
+    for room in TopologicalSorter(tops).static_order():
+        level[room] = 1 + max((level[other] for other in tops[room]), default=-1)
+    found: list[list[str]] = [[] for _ in range(max(level.values()) + 1)]
+    for room in sorted(level):
+        found[level[room]].append(room)
+    return found
+
+
 def count(arrows: Graph) -> int:
     """How many arrows there are."""
     return sum(map(len, arrows.values()))
@@ -144,13 +161,21 @@ def describe(house: House, *, arrows: bool) -> Iterator[str]:
         yield f"{room:28} {house.lines[room]:6,} lines" + (f"  -> {', '.join(sorted(rooms[room]))}" if arrows else "")
 
 
+def stacked(house: House) -> Iterator[str]:
+    """A line per floor, the highest first."""
+    for number, rooms in reversed(list(enumerate(floors(house.arrows)))):
+        yield f"{number:2} {', '.join(rooms)}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checkout", nargs="?", type=Path, default=HERE, help="where perfvcs/ is")
     parser.add_argument("--arrows", action="store_true", help="print where each room's arrows lead")
+    parser.add_argument("--floors", action="store_true", help="print only the rooms by floor, the highest first")
     parser.add_argument("--types", action="store_true", help="count imports that only types need")
     asked = parser.parse_args()
-    print("\n".join(describe(House(asked.checkout.resolve(), asked.types), arrows=asked.arrows)))
+    house = House(asked.checkout.resolve(), asked.types)
+    print("\n".join(stacked(house) if asked.floors else describe(house, arrows=asked.arrows)))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import structs
 
 from perfvcs.foreign import UNDECODABLE
-from perfvcs.validity import INTEGER_COLUMNS, MAX_BYTES, MAX_HEADER, MAX_ROWS, MAX_STACKS, Malformed, check, require
+from perfvcs.validity import INTEGER_COLUMNS, MAX_BYTES, MAX_HEADER, MAX_ROWS, Malformed, check, check_sizes, require
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -237,7 +237,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
             ) from None
         check(self)
         if len(encoded) > MAX_HEADER:
-            _check_sizes(encoded)
+            check_sizes(encoded)
         return encoded
 
 
@@ -280,7 +280,6 @@ class _Uid(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _header = msgspec.json.Decoder(_Header)
-_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _uid = msgspec.json.Decoder(_Uid)
 _integers = msgspec.json.Decoder(list[int])
 _numbers = msgspec.json.Decoder(list[float | None])
@@ -292,7 +291,7 @@ def decode(document: bytes) -> Profile:
         raise Malformed(f"a profile of {len(document):,} bytes is over the limit of {MAX_BYTES:,}")
     try:
         if len(document) > MAX_HEADER:
-            _check_sizes(document)
+            check_sizes(document)
         header = _header.decode(document)
     except UNDECODABLE as error:
         raise Malformed(_reason(error, document)) from None
@@ -317,16 +316,6 @@ def decode(document: bytes) -> Profile:
     profile = Profile(resources=resources, **fields)
     check(profile)
     return profile
-
-
-def _check_sizes(document: bytes) -> None:
-    """Refuse a document whose header alone would fill the memory, before any of it becomes objects."""
-    sizes = {name: len(memoryview(raw)) for name, raw in _fields.decode(document).items()}
-    rest = sum(size for name, size in sizes.items() if name not in ("resources", "stacks", "reached"))
-    require(rest <= MAX_HEADER, f"the fields other than $.resources have {rest:,} bytes, over the limit of {MAX_HEADER:,}")
-    for name in ("stacks", "reached"):
-        size = sizes.get(name, 0)
-        require(size <= MAX_STACKS, f"$.{name} has {size:,} bytes, over the limit of {MAX_STACKS:,}")
 
 
 def _column(decoder: msgspec.json.Decoder[Any], name: str, raw: msgspec.Raw) -> Any:

@@ -15,14 +15,14 @@ from perfvcs import gate, leftovers
 from perfvcs.descriptors import NotPlain, entries, make_folder
 from perfvcs.errors import NO_SPACE, UsageError
 from perfvcs.foreign import content
-from perfvcs.git.changes import WorkingChanges, committed
+from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.project import Project, UnknownRevision
 from perfvcs.index import Index
 from perfvcs.index.former import FormerNames
 from perfvcs.lock import Locked, hold
 from perfvcs.lookup import of_jobs
 from perfvcs.rules import FILE, LARGEST_FILE, Rules
-from perfvcs.state import State
+from perfvcs.state import State, States
 from perfvcs.store import Store
 from perfvcs.store.document import fold
 from perfvcs.units import in_base_units
@@ -151,36 +151,20 @@ class Repository:
         except BadConfig:  # whoever reads it for its jobs reports it
             return WorkingChanges(self.project)
 
-    def state(self, revision: str) -> State:
-        """What a revision stands for in a verdict.
+    @cached_property
+    def _states(self) -> States:
+        return States(self.project, self.index, self._uncommitted)
 
-        HEAD with changes on top stands for both when exactly these changes were measured; any commit that was measured only with
-        changes on top stands for the newest of those; one that was measured only before it was committed, for what was measured then.
-        The name of a product stands for the newest one of that name.
-        """
-        try:
-            commit = self.project.resolve(revision)
-        except UnknownRevision:
-            if product := self.product(revision):
-                return product
-            raise
-        if commit not in self.index.changed():
-            before = None if self.index.counts([commit]) else self._before_committed(commit)
-            return before or State(commit)
-        headers = [header for header in self.index.headers([commit]) if header.design.product is None]
-        dirty = {header.dirty: header.collected.started for header in headers if header.dirty}
-        if commit == self.project.head and (now := self.changes.hash()) in dirty:
-            return State(commit, now)
-        if dirty and all(header.dirty for header in headers):
-            return State(commit, max(dirty, key=lambda changes: dirty[changes]))
-        return State(commit)
+    def _uncommitted(self) -> str | None:
+        return self.changes.hash()
+
+    def state(self, revision: str) -> State:
+        """What a revision, or the name of a product, stands for in a verdict."""
+        return self._states.of(revision)
 
     def product(self, name: str) -> State | None:
         """The product of this name that was measured last; None where none was."""
-        found = [header for header in self.index.headers(self.index.changed()) if header.design.product]
-        named = [header for header in found if header.design.product and header.design.product.name == name]
-        newest = max(named, key=lambda header: header.collected.started, default=None)
-        return State(newest.commit, newest.dirty, product=name) if newest else None
+        return self._states.product(name)
 
     def current(self, revision: str) -> State:
         """What a revision stands for when it is measured now: HEAD is the working tree as it is."""
@@ -193,19 +177,9 @@ class Repository:
         here = not self.project.bare and commit == self.project.head
         return State(commit, self.changes.hash() if here else None)
 
-    def _before_committed(self, commit: str) -> State | None:
-        """The state whose profiles were taken of uncommitted changes on a parent, exactly those that this commit made."""
-        changed = self.index.changed()
-        details = self.project.describe([commit]).get(commit) if changed else None
-        for parent in changed.intersection(details.parents) if details else ():
-            hashes = {header.dirty for header in self.index.headers([parent]) if header.dirty}
-            if (made := committed(self.project, parent, commit, hashes)) in hashes:
-                return State(commit, made, parent)
-        return None
-
     def promote(self, commit: str) -> None:
         """Move profiles of uncommitted changes to the commit that made exactly these changes: for commands that store profiles anyway."""
-        if not (before := self._before_committed(commit)):
+        if not (before := self._states.before_committed(commit)):
             return
         moved = [one.header.path for one in self.measured(before)]
         profiles = [msgspec.structs.replace(profile, commit=commit, dirty=None) for _, profile in self.store.read_many(moved)]
@@ -272,7 +246,7 @@ class Repository:
             if commit in self.index.changed():
                 products = {header.path for header in self.index.headers([commit]) if header.design.product}
                 paths = [path for path in paths if path not in products]
-            if not paths and (before := self._before_committed(commit)):
+            if not paths and (before := self._states.before_committed(commit)):
                 paths = [one.header.path for one in self.measured(before)]
         except UnknownRevision:
             paths = [path for path in self.index.find(name) if "/" in name or path.endswith(f"-{name}.json")]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from perfvcs.errors import PerfError
 from perfvcs.foreign import MAX_DEPTH, is_flat
 
@@ -24,6 +26,7 @@ INTEGER_COLUMNS = ("execution", "binary", "iteration", "mark", "trace")
 RESERVED = ("uid", "size", *INTEGER_COLUMNS)
 PRODUCT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 METRIC_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]{0,63}")
+FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])  # of a document, undecoded
 IDS = (  # fields, their pattern, and what it is called
     ("commit", r"[0-9a-f]{40}|[0-9a-f]{64}", "a full commit id"),
     ("dirty", r"[0-9a-f]{64}", "a SHA-256"),
@@ -85,6 +88,16 @@ def _open_fields(models: Sequence[AnyEntry]) -> list[dict[str, Any]]:
     from perfvcs.entries import OpenEntry
 
     return [entry.fields for entry in models if isinstance(entry, OpenEntry)]
+
+
+def check_sizes(document: bytes) -> None:
+    """Refuse a document whose header alone would fill the memory, before any of it becomes objects."""
+    sizes = {name: len(memoryview(raw)) for name, raw in FIELDS.decode(document).items()}
+    rest = sum(size for name, size in sizes.items() if name not in ("resources", "stacks", "reached"))
+    require(rest <= MAX_HEADER, f"the fields other than $.resources have {rest:,} bytes, over the limit of {MAX_HEADER:,}")
+    for name in ("stacks", "reached"):
+        size = sizes.get(name, 0)
+        require(size <= MAX_STACKS, f"$.{name} has {size:,} bytes, over the limit of {MAX_STACKS:,}")
 
 
 def _check_rows(rows: Resources) -> None:

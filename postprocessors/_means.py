@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,11 +32,18 @@ def first_calls(profile: Profile) -> NDArray[np.bool_]:
     return ~warm(rows.integers("iteration"), key)
 
 
-def means(points: ModelPoints) -> tuple[ModelPoints, NDArray[np.float64], NDArray[np.bool_]]:
+class GroupMeans(NamedTuple):
+    """Means as points, of how many values (of how much weight) each is, shape (rows,), and which groups became means, shape (groups,)."""
+
+    points: ModelPoints
+    weight: NDArray[np.float64]
+    many: NDArray[np.bool_]
+
+
+def means(points: ModelPoints) -> GroupMeans:
     """The mean of the values at each size of each group, outliers pulled in; for groups of fewer than ``SIZES`` sizes all values.
 
-    Also of how many values (of how much weight) each is, shape (rows,), and which groups became means, shape (groups,). Values weigh
-    that / level^2, as in ``robust.described``; they come in the order of groups and sizes.
+    Values weigh their number / level^2, as in ``robust.described``; they come in the order of groups and sizes.
     """
     import numpy as np
 
@@ -53,7 +60,7 @@ def means(points: ModelPoints) -> tuple[ModelPoints, NDArray[np.float64], NDArra
     many = np.bincount(group, changes, points.groups) >= SIZES
     starts = np.flatnonzero(changes | ~many[group])
     if not len(starts):
-        return points, weight, many
+        return GroupMeans(points, weight, many)
     ends = np.searchsorted(group, np.arange(points.groups + 1)).tolist()
     for number in np.flatnonzero(many & (np.bincount(group, minlength=points.groups) >= NEIGHBOURS)).tolist():
         rows = slice(ends[number], ends[number + 1])
@@ -64,4 +71,5 @@ def means(points: ModelPoints) -> tuple[ModelPoints, NDArray[np.float64], NDArra
     most = np.zeros(points.groups)
     np.maximum.at(most, of, np.abs(mean))
     scale = np.where(most > 0, most, 1.0)[of]  # so that no weight is more than a float holds
-    return ModelPoints(x[starts], mean, of, points.groups, count / running(np.abs(mean) / scale, of) ** 2), count, many
+    condensed = ModelPoints(x[starts], mean, of, points.groups, count / running(np.abs(mean) / scale, of) ** 2)
+    return GroupMeans(condensed, count, many)

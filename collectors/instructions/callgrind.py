@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.collector import CollectError
 from perfvcs.collectors._shared.recording import read_at_most
-from perfvcs.collectors.instructions.counts import Context, Counts, joined, sums
+from perfvcs.collectors.instructions.counts import CallEdges, Context, Counts, joined, sums
 from perfvcs.collectors.instructions.inlined import InlinedContexts
 from perfvcs.collectors.instructions.lines import TextLines
 
@@ -207,5 +207,5 @@ def _counts(reading: _Reading, lines: TextLines, name: str, resolve: Resolve | N
         owners, callers = (inside.place(which, addresses[place], resolve) for which, place in ((owners, own), (callers, of_call)))
     count = len(inside.contexts)
     exclusive = sums(owners, values[own], count)
-    edges = joined(callers, callees[callee], often, values[of_call], count)
+    edges = joined(CallEdges(callers, callees[callee], often, values[of_call]), count)
     return Counts(inside.contexts, exclusive, *inside.edges(exclusive, edges))

@@ -60,22 +60,26 @@ def combine(parts: Iterable[Counts]) -> Counts:
     places, values = (np.concatenate(column) for column in zip(*exclusive, strict=True))
     own = sums(places, values, len(numbers))
     caller, callee, calls, inclusive = (np.concatenate(column) for column in zip(*edges, strict=True))
-    return Counts(list(numbers), own, *joined(caller, callee, calls, inclusive, len(numbers)), warnings)
+    return Counts(list(numbers), own, *joined(CallEdges(caller, callee, calls, inclusive), len(numbers)), warnings)
 
 
-def joined(
-    caller: NDArray[np.int64],
-    callee: NDArray[np.int64],
-    calls: NDArray[np.float64],
-    inclusive: NDArray[np.float64],
-    contexts: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Merge edges between the same two contexts."""
+class CallEdges(NamedTuple):
+    """Calls between two contexts each, as columns of shape (edges,): who called whom, how often, and what that cost with all callees."""
+
+    caller: NDArray[np.int64]
+    callee: NDArray[np.int64]
+    calls: NDArray[np.float64]
+    inclusive: NDArray[np.float64]
+
+
+def joined(edges: CallEdges, contexts: int) -> CallEdges:
+    """One edge for all between the same two contexts."""
     import numpy as np
 
-    pairs, which = np.unique(caller * contexts + callee, return_inverse=True)
+    pairs, which = np.unique(edges.caller * contexts + edges.callee, return_inverse=True)
     which, own = which.ravel(), max(1, contexts)
-    return pairs // own, pairs % own, sums(which, calls, len(pairs)), sums(which, inclusive, len(pairs))
+    calls, inclusive = (sums(which, column, len(pairs)) for column in (edges.calls, edges.inclusive))
+    return CallEdges(pairs // own, pairs % own, calls, inclusive)
 
 
 def sums(index: NDArray[np.int64], values: NDArray[np.float64], places: int) -> NDArray[np.float64]:

@@ -38,8 +38,9 @@ def command(
     """
     from perfvcs.exchange import is_folder
     from perfvcs.exchange.bundle import is_bundle
-    from perfvcs.exchange.intake import STDIN, Intake, renamings
+    from perfvcs.exchange.intake import Intake, renamings
     from perfvcs.exchange.sharing import pull_from
+    from perfvcs.exchange.sources import STDIN
     from perfvcs.formats import parse_options
     from perfvcs.measure.progress import shown
     from perfvcs.repository import Repository

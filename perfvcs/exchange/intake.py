@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from perfvcs.errors import PerfError, UsageError
-from perfvcs.exchange import is_folder, spread
-from perfvcs.exchange.objects import StoredObject, indexed, indexes, is_index, is_object
-from perfvcs.formats import UNKNOWN, NoResults, UnreadableFile, content, decode_all, read_all, suffixes
+from perfvcs.exchange import spread
+from perfvcs.exchange.sources import STDIN, Source, Sources, session_of
+from perfvcs.formats import UNKNOWN, NoResults, UnreadableFile, content, decode_all, read_all
 from perfvcs.git.dates import ID, CommitDates
 from perfvcs.store.document import path_of
 from perfvcs.text.characters import shorten
@@ -28,11 +26,6 @@ if TYPE_CHECKING:
     from perfvcs.profile import Profile
     from perfvcs.repository import Repository
 
-STDIN = Path("-")
-COMPRESSED = ("", ".gz", ".z")
-PASSED = (".git", ".perf")  # folders whose files are not profiles to be imported
-DESCRIPTIONS = {"benchmarks.json": b'"param_names"', "machine.json": b'"machine"'}  # of asv, each with a field of it
-DESCRIBED = 1 << 20  # bytes to inspect
 NAMED = 5  # commits or names in a message
 
 
@@ -46,20 +39,6 @@ class IntakeProgress(Protocol):
     def step(self, what: str) -> None:
         """One of them is done."""
         ...
-
-
-@dataclass(frozen=True)
-class Source:
-    """A file; the commit that it is given to, whatever it says (None: none); and what an index says of it: its commit, and its time.
-
-    ``parts``: the folders inside it that make one document together.
-    """
-
-    path: Path
-    commit: str | None = None
-    origin: str = ""
-    written: str = ""
-    parts: tuple[Path, ...] = ()
 
 
 @dataclass
@@ -93,7 +72,6 @@ class Intake:
     _before: dict[str, set[str]] = field(default_factory=dict)
     _first: dict[tuple[str, str], str] = field(default_factory=dict)
     _turns: dict[tuple[str, str], Path] = field(default_factory=dict)
-    _stores: dict[Path, dict[Path, list[StoredObject]]] = field(default_factory=dict)
 
     def store(self, files: Sequence[Path], progress: IntakeProgress, show: Callable[[str], None]) -> None:
         """Store the profiles in files, folders (``-`` is standard input); broken ones are reported by ``show`` and skipped.
@@ -110,10 +88,11 @@ class Intake:
             )
         commits = self.commits if len(self.commits) == len(files) else [next(iter(self.commits), None)] * len(files)
         given = [(Path(file), commit) for file, commit in zip(files, commits, strict=True)]
-        wanted = list(dict.fromkeys(source for file, commit in given for source in self._sources(file, commit, show)))
+        sources = Sources(self.format_name, lambda error: self._failed(error, show))
+        wanted = list(dict.fromkeys(source for file, commit in given for source in sources.of(file, commit)))
         progress.begin(len(wanted))
         what = counted(len(wanted), "file")
-        session = _session(wanted) if self.in_turns else ""
+        session = session_of(wanted) if self.in_turns else ""
         try:
             paths = self.repository.store.add(self._profiles(wanted, session, progress, show), f"Import {what}")
         finally:
@@ -141,60 +120,6 @@ class Intake:
             more = f" and {len(foreign) - NAMED:,} more" if len(foreign) > NAMED else ""
             lines.append(f"not commits of this repository: {', '.join(commit[:10] for commit in foreign[:NAMED])}{more}")
         return lines
-
-    def _sources(self, file: Path, commit: str | None, show: Callable[[str], None]) -> Iterator[Source]:
-        """The file; of a folder the files with a known suffix, sorted; of an index of Perun's store what it lists."""
-        if file != STDIN and is_folder(file):
-            parts: list[Path] = []
-            found = sorted(self._inside(file, parts))
-            if parts:
-                yield Source(file, commit, parts=tuple(sorted(parts)))
-            elif not found:
-                self._failed(UnreadableFile(f"{file} has no files that end with {', '.join(suffixes(self.format_name))}"), show)
-        else:
-            found = [file]
-        for path in found:
-            if not self._is_object(path):
-                yield Source(path, commit)
-            elif is_index(path):
-                yield from (Source(entry.path, commit, entry.commit, entry.written) for entry in self._indexed(path, show))
-            else:
-                entries = self._owners(path.resolve().parent.parent, show).get(path.resolve(), [])
-                yield from (Source(entry.path, commit, entry.commit, entry.written) for entry in entries)
-                if not entries:
-                    yield Source(path, commit)
-
-    def _inside(self, folder: Path, parts: list[Path]) -> Iterator[Path]:
-        """The files of a folder that may hold profiles; ``parts`` gets the folders that make one together."""
-        known = tuple(suffix + packed for suffix in suffixes(self.format_name) for packed in COMPRESSED)
-        for inner, folders, names in os.walk(folder):
-            folders[:] = [name for name in folders if name not in PASSED]
-            if self.format_name in (None, spread.FORMAT) and spread.is_part(Path(inner), names):
-                parts += [Path(inner)] if spread.is_newest(Path(inner), names) else []
-                continue
-            paths = (Path(inner, name) for name in names)
-            # of a store, its indexes say which of its objects still belong to it
-            found = (path for path in paths if path.name.lower().endswith(known) or (self._is_object(path) and is_index(path)))
-            yield from (path for path in found if not _describes(path))
-
-    def _is_object(self, path: Path) -> bool:
-        return self.format_name in (None, "perun") and is_object(path)
-
-    def _indexed(self, path: Path, show: Callable[[str], None]) -> list[StoredObject]:
-        try:
-            return indexed(path)
-        except PerfError as error:
-            self._failed(error, show)
-            return []
-
-    def _owners(self, store: Path, show: Callable[[str], None]) -> dict[Path, list[StoredObject]]:
-        """What the indexes of a store say of each object, by its path."""
-        if store not in self._stores:
-            found: dict[Path, list[StoredObject]] = {}
-            for entry in (entry for path in indexes(store) for entry in self._indexed(path, show)):
-                found.setdefault(entry.path, []).append(entry)
-            self._stores[store] = found
-        return self._stores[store]
 
     def _profiles(
         self, sources: Sequence[Source], session: str, progress: IntakeProgress, show: Callable[[str], None]
@@ -309,15 +234,6 @@ class Intake:
         show(str(error))
 
 
-def _describes(path: Path) -> bool:
-    """Whether a file of a folder says what others mean, and holds no profile: asv's own of its benchmarks and its machines."""
-    if (telling := DESCRIPTIONS.get(path.name)) is None:
-        return False
-    with suppress(PerfError):
-        return telling in content(path, DESCRIBED)
-    return False
-
-
 def _encoded(profile: Profile, source: Source) -> bytes:
     """The document; raises Malformed that names the file."""
     try:
@@ -339,15 +255,6 @@ def renamings(path: Path) -> dict[str, str]:
         if words[1].strip("0"):  # otherwise the commit no longer exists
             found[words[0]] = words[1]
     return found
-
-
-def _session(sources: Sequence[Source]) -> str:
-    """The name of what was measured together, by its content: the same files give the same session."""
-    digest = hashlib.sha256()
-    for source in sources:
-        with suppress(PerfError):  # reported when it is read
-            digest.update(hashlib.sha256(content(source.path)).digest() + (source.commit or "").encode())
-    return f"in-turns-{digest.hexdigest()[:12]}"
 
 
 def _named(count: int) -> str:

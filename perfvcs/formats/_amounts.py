@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -27,9 +27,15 @@ EXCLUSIVE = "exclusive"  # what a function took without those that it called
 DIGITS = re.compile(r"\d{1,18}", re.ASCII)
 
 
-def resources(
-    blocks: Sequence[ResourceBlock], header: Mapping[str, Any], unnamed: str
-) -> tuple[dict[str, Metric], Resources, Stacks | None]:
+class MeasuredRows(NamedTuple):
+    """The part of a profile that was measured."""
+
+    metrics: dict[str, Metric]
+    rows: Resources
+    stacks: Stacks | None
+
+
+def resources(blocks: Sequence[ResourceBlock], header: Mapping[str, Any], unnamed: str) -> MeasuredRows:
     """Metrics, rows and stacks of a profile of Perun; raises Malformed with the place of what is wrong.
 
     ``unnamed`` is the unit of the resources without a uid.
@@ -50,7 +56,7 @@ def resources(
         rows.execution = counted(grouped([rows.uid, table.kinds])).tolist() if alone else [0] * table.count
     if rows.iteration is None and any(snapshots or ()):
         rows.iteration = snapshots
-    return metrics, table.gathered(rows), stacks
+    return MeasuredRows(metrics, table.gathered(rows), stacks)
 
 
 class _Resources:

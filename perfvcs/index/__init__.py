@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,25 +11,21 @@ import msgspec
 
 from perfvcs.index.database import Database, Result
 from perfvcs.index.entries import PATH, WITHIN, SeriesEntry, entries, order
-from perfvcs.index.filling import SCHEMA, VERSION, Details, Filling, Number, unpack
+from perfvcs.index.filling import SCHEMA, VERSION, Details, Number, unpack
 from perfvcs.index.former import FormerNames
 from perfvcs.index.levels import RECORD
 from perfvcs.index.lines import Course, Line, Parts, Spreads, courses, joined, lines, spreads
+from perfvcs.index.snapshot import Snapshot
 from perfvcs.index.verdicts import LastVerdict, LastVerdicts
 from perfvcs.profile import Environment, Job, Metric
-from perfvcs.store.document import Damaged
 from perfvcs.summary import Header, Measured, Place, Summary
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from perfvcs.index.findings import Findings
     from perfvcs.index.sessions import HostSession
-    from perfvcs.store import BlobChange, Store
+    from perfvcs.store import Store
 
 SHORTEST_PREFIX = 4  # characters of a prefix
-COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")  # of the store; what a damaged file has is given to git only if it is one
-BATCH = 2000  # profiles that one git process reads; only their paths are in memory at once
 HEADERS = f"""
 SELECT p.id, {PATH}, c.text, p.dirty, p.job, j.text, p.environment, e.text, p.metrics, m.text, p.details
 FROM profiles p JOIN commits c ON c.id = p.commit_id JOIN jobs j ON j.id = p.job JOIN environments e ON e.id = p.environment
@@ -59,12 +53,10 @@ class Index:
     """
 
     def __init__(self, store: Store, path: Path, former: FormerNames | None = None) -> None:
-        self._store = store
         self.former = former or FormerNames()
         self._database = Database(path, SCHEMA, VERSION)
+        self._snapshot = Snapshot(self._database, store)
         self.memory = LastVerdicts(path.with_name("verdicts.db"))
-        self._snapshot: sqlite3.Connection | None = None  # the connection with a read transaction
-        self._head: str | None = None
 
     @cached_property
     def findings(self) -> Findings:
@@ -76,18 +68,17 @@ class Index:
     def refresh(self) -> None:
         """Follow the store: reads what has come since the last time, and nothing else. Raises Damaged when the store is."""
         self.release()
-        self._database.attempt(self._current)
+        self._database.attempt(self._snapshot.connection)
 
     def release(self) -> None:
         """Let go of the state that reads see: the next read follows the store. While it is held, SQLite's log of changes only grows."""
-        self._snapshot = None
-        self._database.rollback()
+        self._snapshot.release()
 
     @property
     def head(self) -> str | None:
         """The store's commit that all reads see; None where there is no store."""
-        self._database.attempt(self._current)
-        return self._head
+        self._database.attempt(self._snapshot.connection)
+        return self._snapshot.head
 
     def consistent(self, action: Callable[[], Result]) -> Result:
         """The result of an action that reads several times and keeps numbers of rows in between.
@@ -96,54 +87,13 @@ class Index:
         """
         return self._database.attempt(action)
 
-    def _current(self) -> sqlite3.Connection:
-        """The connection, in a read transaction on the index as it mirrors the store."""
-        connection = self._database.connection
-        if connection is self._snapshot:
-            return connection
-        self._database.rollback()
-        connection.execute("BEGIN")
-        if _mirrored(connection) != self._store.head():
-            connection.execute("ROLLBACK")
-            with self._database.transaction():
-                old = _mirrored(connection)
-                head = self._store.head()  # asked again: another process may have been faster, and must not be undone
-                if old != head:
-                    self._follow(Filling(connection), old, head)
-                    connection.execute("DELETE FROM mirror")
-                    connection.executemany("INSERT INTO mirror VALUES (?)", [(head,)] if head else [])
-            connection.execute("BEGIN")
-        self._head = _mirrored(connection)  # the first read: from here on the transaction sees this state
-        self._snapshot = connection
-        return connection
-
-    def _follow(self, filling: Filling, old: str | None, head: str | None) -> None:
-        if old is not None and head is not None:
-            try:
-                self._apply(filling, self._store.changes(old, head))
-                return
-            except Damaged:  # the old state is gone from the store
-                pass
-        filling.clear()
-        if head is not None:
-            self._apply(filling, self._store.changes(None, head))
-
-    def _apply(self, filling: Filling, changes: Iterator[BlobChange]) -> None:
-        while batch := list(islice(changes, BATCH)):
-            for moved in batch:
-                if moved.old:
-                    filling.remove(moved.path)
-            for path, document in self._store.documents({moved.path: moved.new for moved in batch if moved.new}):
-                filling.add(path, document)
-        filling.flush()
-
     def rebuild(self) -> None:
         """Throw the file away and read the whole store."""
         self._database.discard()
         self.refresh()
 
     def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
-        return self._current().execute(sql, values).fetchall()
+        return self._snapshot.connection().execute(sql, values).fetchall()
 
     def headers(self, commits: Iterable[str] | None = None) -> list[Header]:
         """The headers of all profiles, or of those of some commits."""
@@ -264,12 +214,12 @@ class Index:
         return self._database.attempt(lambda: self._history(key, asked, uid, metric))
 
     def _history(self, key: str, asked: list[str] | None, uid: str | None, metric: str | None) -> list[SeriesEntry]:
-        found = entries(self._current(), key, asked, uid, metric)
+        found = entries(self._snapshot.connection(), key, asked, uid, metric)
         former = [job for job, present in self._renamed() if present.key == key]
         if not former:
             return found
         for job in former:
-            own = entries(self._current(), job.key, asked, None, metric)
+            own = entries(self._snapshot.connection(), job.key, asked, None, metric)
             renamed = [entry._replace(summary=self.former.summary(job.name, entry.summary)) for entry in own]
             found += [entry for entry in renamed if uid in (None, entry.summary.uid)]
         turn = order(asked)
@@ -281,7 +231,7 @@ class Index:
 
     def _lines(self) -> tuple[dict[int, Line], Parts]:
         """The lines by number, and the parts of those that began under a former name of their job."""
-        known = lines(self._current())
+        known = lines(self._snapshot.connection())
         if not self.former:
             return known, {}
         return joined({number: self.former.line(line) for number, line in known.items()})
@@ -289,12 +239,12 @@ class Index:
     def courses(self, numbers: Iterable[int], commits: Sequence[str]) -> dict[int, Course]:
         """The levels of some lines along commits, oldest first; no profile counts that has uncommitted changes."""
         asked = list(numbers)
-        return self._database.attempt(lambda: courses(self._current(), asked, commits, self._parts()))
+        return self._database.attempt(lambda: courses(self._snapshot.connection(), asked, commits, self._parts()))
 
     def spreads(self, commits: Sequence[str], numbers: Iterable[int] | None = None) -> Spreads:
         """The levels of all lines, or of some, along commits, oldest first, with how far executions differ."""
         asked = None if numbers is None else list(numbers)
-        return self._database.attempt(lambda: spreads(self._current(), commits, asked, self._parts()))
+        return self._database.attempt(lambda: spreads(self._snapshot.connection(), commits, asked, self._parts()))
 
     def _parts(self) -> Parts:
         return self._lines()[1] if self.former else {}
@@ -303,7 +253,7 @@ class Index:
         """The paths that begin with ``prefix``, or whose commit, name or id does; damaged ones too. Less than 4 characters find nothing."""
         if len(prefix) < SHORTEST_PREFIX:  # what is found may be removed
             return []
-        return self._database.attempt(lambda: [row[0] for row in self._current().execute(FIND, {"p": prefix})])
+        return self._database.attempt(lambda: [row[0] for row in self._snapshot.connection().execute(FIND, {"p": prefix})])
 
     def paths(self, commit: str) -> list[str]:
         """The paths of the profiles of one commit."""
@@ -325,16 +275,11 @@ class Index:
 
     def close(self) -> None:
         """Close the files; the next use opens them again."""
-        self._snapshot = None
+        self._snapshot.forget()
         self._database.close()
         self.memory.close()
         if "findings" in vars(self):
             self.findings.close()
-
-
-def _mirrored(connection: sqlite3.Connection) -> str | None:
-    row = connection.execute("SELECT head FROM mirror").fetchone()
-    return row[0] if row and isinstance(row[0], str) and COMMIT.fullmatch(row[0]) else None
 
 
 def _placed(values: Iterable[tuple[int, int, Number]]) -> dict[Place, Number]:

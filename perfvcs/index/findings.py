@@ -31,6 +31,14 @@ class Given(NamedTuple):
     evidence: tuple[int, ...] = ()
 
 
+class BoundedStep(NamedTuple):
+    """A step with the ends of its 99 % interval."""
+
+    step: ChangePoint
+    low: float
+    high: float
+
+
 class Found(NamedTuple):
     """A judgement with the ends of the 99 % interval of each of its steps, which take numpy to compute."""
 
@@ -38,9 +46,9 @@ class Found(NamedTuple):
     ends: list[tuple[float, float]]
 
     @property
-    def steps(self) -> list[tuple[ChangePoint, float, float]]:
+    def steps(self) -> list[BoundedStep]:
         """The steps with the ends of their intervals."""
-        return [(step, *ends) for step, ends in zip(self.judgement.steps, self.ends, strict=True)]
+        return [BoundedStep(step, *ends) for step, ends in zip(self.judgement.steps, self.ends, strict=True)]
 
 
 class Findings:

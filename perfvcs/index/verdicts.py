@@ -102,23 +102,6 @@ class LastVerdicts:
             number = rows[0][0]
             yield Remembered(*rows[0][1:])
 
-    def along(self, commits: Iterable[str], kind: type[Kind]) -> list[tuple[str, str, Kind]]:
-        """The baseline, the target and the report, as far as ``kind`` reads it, of each pair of these commits; the newest first."""
-        here = frozenset(commits)
-        pairs = "SELECT number, baseline, target FROM verdicts"  # of which there are fewer than pairs of commits
-        reports_of = (
-            "SELECT baseline, target, report FROM verdicts WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number DESC"
-        )
-        decode = msgspec.json.Decoder(kind).decode
-
-        def reports() -> list[tuple[str, str, Kind]]:
-            known = self._database.connection.execute(pairs)
-            wanted = [number for number, baseline, target in known if baseline in here and target in here]
-            rows = self._database.connection.execute(reports_of, (msgspec.json.encode(wanted).decode(),)) if wanted else ()
-            return [(baseline, target, decode(report)) for baseline, target, report in rows]
-
-        return self._database.attempt(reports)
-
     def of(self, commits: Iterable[str]) -> dict[str, LastVerdict]:
         """The last verdict of each of these commits that has one."""
         wanted = msgspec.json.encode(list(commits)).decode()

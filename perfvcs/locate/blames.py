@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,7 +20,15 @@ FOLDER = "blames"
 LARGEST_BLAME = 1 << 24  # bytes of a result
 
 
-def asked(repository: Repository, names: Sequence[str]) -> tuple[str, str, str]:
+class BlameWords(NamedTuple):
+    """What the words of `perf blame` mean: two revisions, and a benchmark (empty: the job that changed most)."""
+
+    before: str
+    after: str
+    benchmark: str
+
+
+def asked(repository: Repository, names: Sequence[str]) -> BlameWords:
     """The revisions and the benchmark that the words of a command are: ``[A] [B] [BENCHMARK]``, or ``A..B``.
 
     What is not a revision is the benchmark. Raises UsageError.
@@ -43,11 +52,11 @@ def asked(repository: Repository, names: Sequence[str]) -> tuple[str, str, str]:
         raise UsageError(f"`{words[1]}` is too much: name at most two revisions and one benchmark")
     b = revisions[-1] if revisions else "HEAD"
     if len(revisions) == 2:
-        return revisions[0], b, words[0] if words else ""
+        return BlameWords(revisions[0], b, words[0] if words else "")
     details = project.describe([project.resolve(b)]).get(project.resolve(b))
     if details is None or not details.parents:
         raise NothingToBlame(f"{b} has no parent: name the revision to compare it with")
-    return details.parents[0], b, words[0] if words else ""
+    return BlameWords(details.parents[0], b, words[0] if words else "")
 
 
 def store(repository: Repository, blame: Blame) -> None:

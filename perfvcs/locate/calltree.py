@@ -127,11 +127,6 @@ class CallTree:
         )
         return tree if known is not None else _with_calls(tree, profile)
 
-    @classmethod
-    def of_functions(cls, rows: Iterable[tuple[str, float, float]]) -> CallTree:
-        """A tree of one level, for what is known by function only: name, cost, calls."""
-        return cls.of_paths(([normal(name)], cost, calls) for name, cost, calls in rows)
-
 
 def inclusive(own: Sequence[float], parents: Sequence[int]) -> list[float]:
     """The cost of each node with all below it; parents have smaller numbers."""

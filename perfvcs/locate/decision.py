@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from perfvcs.locate.posterior import believe
 
@@ -100,14 +100,22 @@ def decide(seen: Evidence, weights: Weights, rules: StoppingRules | None = None)
     return decision(step)
 
 
-def proof(evidence: Evidence) -> tuple[float, float, float]:
+class EndsProof(NamedTuple):
     """The evidence that the ends differ, and the interval of their difference that holds however often one looks."""
+
+    evidence: float
+    low: float
+    high: float
+
+
+def proof(evidence: Evidence) -> EndsProof:
+    """What the pairs of the ends prove so far."""
     from perfvcs.statistics.evalues import t_mixture
 
     if evidence.exact:
-        return (PROOF if evidence.pairs[-1] else 1.0), evidence.pairs[-1], evidence.pairs[-1]
+        return EndsProof(PROOF if evidence.pairs[-1] else 1.0, evidence.pairs[-1], evidence.pairs[-1])
     seen = t_mixture([[0.0] * len(evidence.pairs)], [evidence.pairs], confidence=CERTAIN)
-    return float(seen.e[0]), float(seen.low[0]), float(seen.high[0])
+    return EndsProof(float(seen.e[0]), float(seen.low[0]), float(seen.high[0]))
 
 
 def _named(evidence: Evidence, belief: Belief, summary: EvidenceSummary) -> tuple[int, ...]:

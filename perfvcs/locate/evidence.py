@@ -6,6 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from perfvcs.statistics.deviation import NORMAL
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
 
 FEWEST_FOR_OUTLIERS = 8  # residuals: with fewer, what is far off is not known
 OUTLYING = 4.0  # standard deviations: what is farther off is pulled in
-MAD = 1.4826  # of a median of absolute deviations to a standard deviation
 KNOWN = 10**6  # degrees of freedom of a variance that is known
 OF_PAIR, OF_CANDIDATE = 2.0, 1.5  # variances of bad - good, and of candidate - (good + bad) / 2, for executions of variance 1
 
@@ -92,7 +93,7 @@ def _drawn_in(groups: Iterable[tuple[NDArray[np.float64], float]]) -> list[NDArr
         return [values for values, _ in groups]
     # a median of its own takes a degree of freedom from each group
     free = sum(len(one) - 1 for one in several) / sum(map(len, several))
-    scale = MAD * float(np.median(np.abs(np.concatenate(several)))) / free**0.5
+    scale = NORMAL * float(np.median(np.abs(np.concatenate(several)))) / free**0.5
     if not scale:
         return [values for values, _ in groups]
     return [

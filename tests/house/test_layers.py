@@ -111,14 +111,14 @@ def test_every_module_is_on_one_floor(graph):
 
 
 def test_the_arrows_between_rooms_point_one_way():
-    tops: dict[str, set[str]] = {}
-    for room, others in house().arrows.items():
-        top = room.partition(".")[0]
-        tops.setdefault(top, set()).update({other.partition(".")[0] for other in others} - {top})
     try:
-        TopologicalSorter(tops).prepare()
+        floors = rooms().floors(house().arrows)
     except CycleError as error:
         pytest.fail(" <- ".join(error.args[1]))
+    for number, floor in enumerate(floors):
+        below = {room for lower in floors[:number] for room in lower}
+        tops = {room: others for room, others in house().arrows.items() if room.partition(".")[0] in floor}
+        assert {other.partition(".")[0] for others in tops.values() for other in others} <= below | set(floor)
 
 
 def test_folders_inside_a_room_are_not_tied_either():

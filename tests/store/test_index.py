@@ -175,7 +175,7 @@ def test_damaged_profiles_are_listed_and_the_others_indexed(store: Store, index:
 
 
 def test_a_batch_is_no_limit(store: Store, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perfvcs.index.BATCH", 3)
+    monkeypatch.setattr("perfvcs.index.snapshot.BATCH", 3)
     monkeypatch.setattr(filling, "REMEMBERED", 2)
     paths = store.add((at(number % 5, wall=(float(number + 1),)) for number in range(20)), "Twenty")
     index.refresh()

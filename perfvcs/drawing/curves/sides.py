@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.drawing.canvas import BLUE, VERMILLION, Axis
 from perfvcs.drawing.centre import CONFIDENCE
@@ -173,10 +173,18 @@ def judged_rows(sample: DrawnSample) -> NDArray[np.bool_]:
     return kept if kept.any() else np.isfinite(sample.size)
 
 
-def judged(sample: DrawnSample) -> tuple[Floats, Floats, NDArray[np.int64]]:
-    """Size, value and execution of the rows that are judged."""
+class JudgedColumns(NamedTuple):
+    """Size, value and execution of the rows that are judged, each of shape (rows,)."""
+
+    size: Floats
+    values: Floats
+    execution: NDArray[np.int64]
+
+
+def judged(sample: DrawnSample) -> JudgedColumns:
+    """The rows of a sample that are judged."""
     kept = judged_rows(sample)
-    return sample.size[kept], sample.values[kept], sample.execution[kept]
+    return JudgedColumns(sample.size[kept], sample.values[kept], sample.execution[kept])
 
 
 def replicates(sample: DrawnSample, side: CurveSide) -> Fit | None:

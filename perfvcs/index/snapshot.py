@@ -1,0 +1,84 @@
+"""The state of the index that a command reads: it follows the store first, then stays as it is until it is released."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from perfvcs.index.filling import Filling
+from perfvcs.store.document import Damaged
+
+if TYPE_CHECKING:
+    import sqlite3
+
+    from perfvcs.index.database import Database
+    from perfvcs.store import BlobChange, Store
+
+COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")  # of the store; what a damaged file has is given to git only if it is one
+BATCH = 2000  # profiles that one git process reads; only their paths are in memory at once
+
+
+class Snapshot:
+    """A read transaction on a database that mirrors a store; ``head`` is the store's commit in it (None: there is no store)."""
+
+    def __init__(self, database: Database, store: Store) -> None:
+        self._database, self._store = database, store
+        self._reading: sqlite3.Connection | None = None  # the connection with the transaction
+        self.head: str | None = None
+
+    def forget(self) -> None:
+        """The database is about to be closed: the next read begins a transaction of its own."""
+        self._reading = None
+
+    def release(self) -> None:
+        """End the transaction."""
+        self.forget()
+        self._database.rollback()
+
+    def connection(self) -> sqlite3.Connection:
+        """The connection, in a read transaction on the index as it mirrors the store."""
+        connection = self._database.connection
+        if connection is self._reading:
+            return connection
+        self._database.rollback()
+        connection.execute("BEGIN")
+        if _mirrored(connection) != self._store.head():
+            connection.execute("ROLLBACK")
+            with self._database.transaction():
+                old = _mirrored(connection)
+                head = self._store.head()  # asked again: another process may have been faster, and must not be undone
+                if old != head:
+                    self._follow(Filling(connection), old, head)
+                    connection.execute("DELETE FROM mirror")
+                    connection.executemany("INSERT INTO mirror VALUES (?)", [(head,)] if head else [])
+            connection.execute("BEGIN")
+        self.head = _mirrored(connection)  # the first read: from here on the transaction sees this state
+        self._reading = connection
+        return connection
+
+    def _follow(self, filling: Filling, old: str | None, head: str | None) -> None:
+        if old is not None and head is not None:
+            try:
+                self._apply(filling, self._store.changes(old, head))
+                return
+            except Damaged:  # the old state is gone from the store
+                pass
+        filling.clear()
+        if head is not None:
+            self._apply(filling, self._store.changes(None, head))
+
+    def _apply(self, filling: Filling, changes: Iterator[BlobChange]) -> None:
+        while batch := list(islice(changes, BATCH)):
+            for moved in batch:
+                if moved.old:
+                    filling.remove(moved.path)
+            for path, document in self._store.documents({moved.path: moved.new for moved in batch if moved.new}):
+                filling.add(path, document)
+        filling.flush()
+
+
+def _mirrored(connection: sqlite3.Connection) -> str | None:
+    row = connection.execute("SELECT head FROM mirror").fetchone()
+    return row[0] if row and isinstance(row[0], str) and COMMIT.fullmatch(row[0]) else None
