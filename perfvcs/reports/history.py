@@ -84,8 +84,8 @@ class Listing:
             else:
                 yield from summed_up(members, *self._named(members[0]))
 
-    def _named(self, one: StepOverSizes) -> tuple[str, str]:
-        return self.called[one.title], self._place(one.finding.line)
+    def _named(self, step: StepOverSizes) -> tuple[str, str]:
+        return self.called[step.title], self._place(step.finding.line)
 
     def _place(self, line: Line) -> str:
         """In which environment something was found, where the same is measured in several."""

@@ -56,29 +56,29 @@ def together(findings: Iterable[Finding]) -> list[StepOverSizes]:
     return found
 
 
-def described(one: StepOverSizes, called: str, place: str, host: Sequence[str]) -> Iterator[str]:
+def described(grouped: StepOverSizes, called: str, location: str, host: Sequence[str]) -> Iterator[str]:
     """All that is known of a change: word, benchmark and course, metric and levels, commits, and what contradicts it.
 
-    ``place`` is its environment where there are several; ``host`` is what changed meanwhile on its host.
+    ``location`` is its environment where there are several; ``host`` is what changed meanwhile on its host.
     """
-    finding, line = one.finding, one.finding.line
+    finding, line = grouped.finding, grouped.finding.line
     yield f"  {finding.word:{WORD}}  {called:{BENCHMARK}}  {sparkline(finding.around)}".rstrip()
-    yield from indented(place)
+    yield from indented(location)
     size = change(finding.effect, finding.low, finding.high)
     yield from indented(f"{_metric(finding):{METRIC}} {size:<23} {step(*finding.judged_levels, line.unit)}")
-    yield from indented("; ".join(filter(None, (_at(finding), _others(one)))))
+    yield from indented("; ".join(filter(None, (_at(finding), _others(grouped)))))
     yield from indented("; ".join(filter(None, (_range(finding), _p(finding.p), _by(finding.detectors)))))
     yield from indented(finding.contradiction and f"contradicted: {finding.contradiction}")
     yield from indented(f"the host changed meanwhile: {'; '.join(host)}" if host else "")
 
 
-def summed_up(members: Sequence[StepOverSizes], called: str, place: str) -> Iterator[str]:
+def summed_up(members: Sequence[StepOverSizes], called: str, location: str) -> Iterator[str]:
     """Several changes of one commit and word: how many, how large, the first of them by name, and the fewest commits that it may be."""
     first = members[0].finding
     effects = sorted(one.finding.effect for one in members)
     spread = f"{percent(effects[0])} to {percent(effects[-1])}, median {percent(median(effects))}"
     yield f"  {first.word:{WORD}}  {counted(len(members), 'series', 'series')}: {spread}"
-    yield from indented(f"most: {', '.join(filter(None, (called, _metric(first), place)))}, {first.levels}")
+    yield from indented(f"most: {', '.join(filter(None, (called, _metric(first), location)))}, {first.levels}")
     yield from indented(_range(min((one.finding for one in members), key=lambda finding: finding.commits)))
 
 
@@ -101,10 +101,12 @@ def _at(finding: Finding) -> str:
     return at_sizes(finding.curve.sizes) if finding.curve else ""
 
 
-def _others(one: StepOverSizes) -> str:
+def _others(step: StepOverSizes) -> str:
     """How many other sizes moved, and by how much at least and at most, where that is not said already."""
-    sizes = one.finding.curve.sizes if one.finding.curve else None
-    apart = [each for each in one.others if sizes is None or each.line.size is None or not sizes[0] <= each.line.size <= sizes[1]]
+    sizes = step.finding.curve.sizes if step.finding.curve else None
+    apart = [
+        each for each in step.others if sizes is None or each.line.size is None or not sizes[0] <= each.line.size <= sizes[1]
+    ]
     if not apart:
         return ""
     low, high = (percent(end([each.effect for each in apart])) for end in (min, max))

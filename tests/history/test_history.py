@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 from conftest import Project
-from histories import OTHER, PARSE, SORT, Perf, grow, measured, stepped, store, printed
+from histories import OTHER, PARSE, SORT, Perf, grow, measured, printed, stepped, store
 from samples import sample_profile
 
 import perfvcs.statistics.changepoints.judgement as statistics
