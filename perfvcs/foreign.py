@@ -28,6 +28,14 @@ def content(path: Path | str, most: int) -> bytes:
         return at_most(file, most)
 
 
+def beginning(path: Path, most: int) -> str:
+    """The first bytes of a file as text; empty if it cannot be read."""
+    try:
+        return content(path, most).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
 def at_most(file: BinaryIO, most: int) -> bytes:
     """The next bytes of a regular file, no more than so many; memory is taken for what is there only."""
     return file.read(min(most, os.fstat(file.fileno()).st_size + 1))

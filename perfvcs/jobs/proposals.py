@@ -11,7 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from perfvcs.foreign import content
+from perfvcs.foreign import beginning
+from perfvcs.jobs import asv
 from perfvcs.jobs.starter import Proposal
 from perfvcs.rules import LARGEST_FILE
 
@@ -25,22 +26,23 @@ USES_BENCHMARK = re.compile(r"^\s*(?:async )?def test\w*\([^)]*\bbenchmark\b", r
 SWITCHES_OFF = re.compile(
     r"(^|_)(WITHOUT|NO|DISABLE|SKIP|INSTALL|FETCH\w*|DOWNLOAD|VALGRIND|FUZZ\w*|COVERAGE)(_|$)"
 )  # options of CMake
-NOTHING = "no build system was recognised: name the command to measure below"
+NOTHING = "found nothing to run: write the command to measure as the `cmd` of the job"
 CMAKE = "cmake -S . -B build -DCMAKE_BUILD_TYPE=Release"
 
 
 def proposals(root: Path) -> list[Proposal]:
     """Everything that a project in a folder offers; the last resort, a command that is to be replaced, is not among it."""
     overlay, script = _benchmark(root)
-    found = [one for propose in PROPOSERS for one in propose(root)]
-    if script:
+    suite = list(asv.proposals(root))
+    found = [*suite, *(one for propose in PROPOSERS for one in propose(root))]
+    if script and not suite:  # its files are no programs
         base = next((one for one in found if one.python is not None or one.build), Proposal("", "", ""))
         python = None if base.python is None else (".",)
         found.insert(
             0, Proposal(f"found the benchmark {script}", _interpreted(script), Path(script).stem, base.build, overlay, python)
         )
     inside = overlay.rstrip("/")
-    return [replace(one, overlay=overlay) if inside and inside in one.cmd else one for one in found]
+    return [replace(one, overlay=overlay) if inside and inside in one.cmd and not one.overlay else one for one in found]
 
 
 def placeholder(root: Path) -> Proposal:
@@ -50,14 +52,14 @@ def placeholder(root: Path) -> Proposal:
 
 
 def _benchmark(root: Path) -> tuple[str, str]:
-    """The folder of benchmarks, as an overlay entry, and a script in it (or beside it); empty where there is none."""
+    """The folder of benchmarks, as an overlay entry, and a script in it (or beside it); empty without one."""
     for folder in FOLDERS:
         if (root / folder).is_dir():
             scripts = sorted(
                 path.name
                 for path in (root / folder).iterdir()
-                if path.suffix in (".py", ".sh") and path.stem not in ("__init__", "conftest") and path.name.isprintable()
-                and not path.name.startswith("test_")
+                if path.suffix in (".py", ".sh") and path.stem != "conftest" and path.name.isprintable()
+                and not path.name.startswith(("_", "test_"))
             )  # fmt: skip
             return f"{folder}/", f"{folder}/{scripts[0]}" if scripts else ""
     scripts = sorted(path.name for path in root.glob("*.py") if re.match(r"(bench|perf)", path.name) and path.name.isprintable())
@@ -69,11 +71,7 @@ def _interpreted(script: str) -> str:
 
 
 def _text(path: Path) -> str:
-    """The beginning of a file that anybody may have written; empty where it cannot be read."""
-    try:
-        return content(path, LARGEST_FILE).decode("utf-8", "replace")
-    except OSError:
-        return ""
+    return beginning(path, LARGEST_FILE)
 
 
 def _files(root: Path, pattern: str) -> list[Path]:
@@ -92,6 +90,8 @@ def _files(root: Path, pattern: str) -> list[Path]:
 
 def _python(root: Path) -> Iterator[Proposal]:
     if not any((root / name).exists() for name in ("pyproject.toml", "setup.py", "setup.cfg")):
+        if tests := _tests(root):
+            yield Proposal("Python tests", f"python -m pytest {shlex.quote(tests)}", "tests", collector=PYTEST)
         return
     extra, needed = _needed_by_tests(root)
     plain = Proposal("", "", "", python=(".",), requires=("pytest",), collector=PYTEST)
@@ -117,10 +117,7 @@ def _python(root: Path) -> Iterator[Proposal]:
             yield replace(
                 one, found="a Python project with tests of pytest-benchmark", cmd=cmd, name="benchmarks", requires=requires
             )
-    tests = next((name for name in ("tests", "test") if any((root / name).rglob("test*.py"))), "")
-    if not tests:
-        tests = next((str(path.parent.relative_to(root)) for path in _files(root, "**/test_*.py")), "")
-    if tests:
+    if tests := _tests(root):
         for one in variants:
             yield replace(one, found="a Python project with tests", cmd=f"python -m pytest {shlex.quote(tests)}", name="tests")
     folders = [path.parent.name for path in sorted([*root.glob("*/__init__.py"), *root.glob("src/*/__init__.py")])]
@@ -130,6 +127,12 @@ def _python(root: Path) -> Iterator[Proposal]:
     ]
     words = f"import {package or modules[0]}" if package or modules else "pass"
     yield Proposal("a Python project: measure something better than its import", f'python -c "{words}"', words, python=(".",))
+
+
+def _tests(root: Path) -> str:
+    """The folder with a project's tests; empty without one."""
+    usual = next((name for name in ("tests", "test") if any((root / name).rglob("test*.py"))), "")
+    return usual or next((str(path.parent.relative_to(root)) for path in _files(root, "**/test_*.py")), "")
 
 
 def _needed_by_tests(root: Path) -> tuple[str, tuple[str, ...]]:

@@ -25,7 +25,7 @@ cmd = {cmd}
 # workloads = ["data/1k.txt", {{ integers = [1000, 10000] }}, {{ files = ["1kB", "1MB"] }}]
 {collectors}
 executions = {executions:<8} # processes per revision; five is the least for a verdict, ten is better
-warmup = 1            # executions before those, which are dropped
+warmup = 1            # warm-up executions; their results are discarded
 timeout = {timeout:<11} # for one execution
 """
 LONG, FEW, MANY = 5.0, 5, 10  # seconds of an execution from which on fewer are proposed, and the numbers
@@ -34,9 +34,9 @@ USUAL_TIMEOUT, TIMES = 60.0, 6  # seconds; and how much longer than it took an e
 
 @dataclass(frozen=True)
 class Proposal:
-    """What could be measured of a project, and how it is built; ``found`` says why. ``collector`` is a TOML value, empty for time.
+    """A command to measure and what builds it; ``found`` says why. ``collector`` is a TOML value, empty for time.
 
-    ``python`` names what is installed, None where no environment is made; ``requires`` what is installed beside it.
+    ``python`` lists what pip installs, None for no environment; ``requires`` lists what else it installs.
     """
 
     found: str
@@ -49,13 +49,13 @@ class Proposal:
     collector: str = ""
 
     def toml(self, seconds: float | None = None) -> str:
-        """The commented configuration; ``seconds`` is what one execution took, where it was tried."""
+        """The commented configuration; ``seconds`` is the time of one execution, if it was tried."""
         build = f"build = {_listed(self.build)}" if self.build else 'build = []  # such as ["make -j2"], in every revision'
         overlay = f"overlay = [{quoted(self.overlay)}]" if self.overlay else '# overlay = ["bench/"]'
         python = ""
         if self.python is not None:
             python = (
-                "\n# One virtual environment per revision:\n[python]\n# versions = [\"3.11\"]\n"
+                "# One virtual environment per revision:\n[python]\n# versions = [\"3.11\"]\n"
                 f"install = {_listed(self.python)}\nrequires = {_listed(self.requires)}\n"
             )  # fmt: skip
         timeout = max(USUAL_TIMEOUT, TIMES * (seconds or 0.0))
@@ -66,7 +66,7 @@ class Proposal:
         )  # fmt: skip
 
     def executions(self, seconds: float | None) -> int:
-        """How many executions are proposed where one takes so long."""
+        """How many executions to propose if one takes so long."""
         return FEW if seconds is not None and seconds > LONG else MANY
 
 

@@ -1,4 +1,4 @@
-"""What perfvcs brings along for other programs: the launcher's C source, a C and C++ header, and a Python module."""
+"""What perfvcs brings along for other programs: the launcher's C source, a C and C++ header, and Python modules."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ def native_folder() -> Path:
 
 
 def python_folder() -> Path:
-    """The folder with nothing but ``perfvcs_bench``, for the PYTHONPATH of interpreters that have no perfvcs."""
+    """The folder with ``perfvcs_bench`` and ``perfvcs_asv``, for the PYTHONPATH of interpreters that have no perfvcs."""
     return Path(__file__).parent / "python"

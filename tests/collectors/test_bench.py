@@ -137,7 +137,7 @@ def test_it_is_light(file: Path) -> None:
 
 def test_interpreters_without_perfvcs_import_the_same_helper(file: Path) -> None:
     assert (python_folder() / "perfvcs_bench.py").read_bytes() == Path(bench.__file__).read_bytes()
-    assert {path.name for path in python_folder().glob("*.py")} == {"__init__.py", "perfvcs_bench.py"}
+    assert {path.name for path in python_folder().glob("*.py")} == {"__init__.py", "perfvcs_asv.py", "perfvcs_bench.py"}
     env = {"PYTHONPATH": str(python_folder()), "PERFVCS_SAMPLES": str(file)}
     code = "import sys, perfvcs_bench\nperfvcs_bench.record('a', wall=1)\nassert 'perfvcs' not in sys.modules"
     subprocess.run([sys.executable, "-S", "-c", code], env=env, check=True)

@@ -129,3 +129,15 @@ def test_tests_of_pytest_benchmark_are_proposed_by_their_own_files(project: Proj
     assert (first.cmd, first.collector) == ("python -m pytest tests/test_speed.py", PYTEST)
     assert first.requires == ("pytest", "pytest-benchmark")
     assert second.cmd == "python -m pytest tests"  # where the first one does not run
+
+
+def test_tests_without_packaging_are_proposed_with_the_python_that_is_there(project: Project) -> None:
+    project.write("tests/test_names.py", "def test_names():\n    assert True\n")
+    only = proposals(project.root)
+    assert [(one.cmd, one.python, one.collector) for one in only] == [("python -m pytest tests", None, PYTEST)]
+
+
+def test_a_module_that_benchmarks_share_is_not_taken_for_one(project: Project) -> None:
+    project.write("benchmarks/_harness.py", "")
+    project.write("benchmarks/bench_parse.py", "")
+    assert proposals(project.root)[0].cmd == "python benchmarks/bench_parse.py"

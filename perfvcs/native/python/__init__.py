@@ -1,1 +1,1 @@
-"""Put this folder on PYTHONPATH and import ``perfvcs_bench``: it is ``perfvcs.bench`` for interpreters without perfvcs."""
+"""On PYTHONPATH while perfvcs measures: ``perfvcs_bench`` is ``perfvcs.bench``, and ``perfvcs_asv`` runs suites of asv."""
