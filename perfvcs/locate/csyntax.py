@@ -20,6 +20,7 @@ STANDARD = frozenset({
     "priority_queue", "flat_map", "flat_set",
 })  # fmt: skip
 PREPROCESSOR = frozenset({"preproc_if", "preproc_elif"})
+BRANCH = re.compile(rb"(?m)^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:.*\\\n)*.*")
 ONCE = frozenset({"initializer", "right"})  # the fields of a loop that are evaluated before it begins
 ASSERTION = re.compile(r"(?i)^(?:\w+_)?\w*assert$")
 
@@ -35,8 +36,29 @@ def features(path: str, text: str, lines: Collection[int]) -> Features:
     """What is in some lines of a source, counted from 1."""
     found = Features()
     if lines:
-        tree = _parser(cpp=not path.endswith(".c")).parse(text.encode("utf-8", "surrogatepass"))
-        _walk(tree.root_node, 0, frozenset(lines), found)
+        _walk(_read(path, text.encode("utf-8", "surrogatepass")), 0, frozenset(lines), found)
+    return found
+
+
+def _read(path: str, text: bytes) -> Node:
+    """The syntax tree of a source, without its preprocessor's branches where it can be read better so: an `else` may follow `#endif`."""
+    parser = _parser(cpp=not path.endswith(".c"))
+    whole = parser.parse(text).root_node
+    if not whole.has_error:
+        return whole
+    bare = parser.parse(BRANCH.sub(lambda branch: b"\n" * branch[0].count(b"\n"), text)).root_node
+    return min(whole, bare, key=_unread)
+
+
+def _unread(root: Node) -> int:
+    """How many bytes of a tree are not understood."""
+    found, waiting = 0, [root]
+    while waiting:
+        node = waiting.pop()
+        if node.type == "ERROR":
+            found += node.end_byte - node.start_byte
+        elif node.has_error:
+            waiting += node.children
     return found
 
 

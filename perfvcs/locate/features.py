@@ -95,22 +95,27 @@ def _walk(node: ast.AST, depth: int, features: Features, *, whole: bool) -> None
         features.caches += [
             one.lineno for one in node.decorator_list if _last(one.func if isinstance(one, ast.Call) else one) in CACHES
         ]
-    first = (
-        [node.iter]
-        if isinstance(node, (ast.For, ast.AsyncFor))
-        else [node.generators[0].iter]
-        if isinstance(node, COMPREHENSIONS)
-        else []
-    )
+    once = _once(node)
     for child in ast.iter_child_nodes(node):
-        _walk(child, depth if child in first else inner, features, whole=whole)
+        if isinstance(child, ast.comprehension):
+            for part in ast.iter_child_nodes(child):
+                _walk(part, depth if part is once else inner, features, whole=whole)
+        else:
+            _walk(child, depth if child is once else inner, features, whole=whole)
+
+
+def _once(node: ast.AST) -> ast.expr | None:
+    """What a loop or a comprehension evaluates once, before it begins."""
+    if isinstance(node, (ast.For, ast.AsyncFor)):
+        return node.iter
+    return node.generators[0].iter if isinstance(node, COMPREHENSIONS) else None
 
 
 def _call(node: ast.Call, depth: int, features: Features) -> None:
     name = _last(node.func)
     if not name:
         return
-    if name == "range" and depth == 0:
+    if name == "range":
         return  # a loop's own
     features.calls[name].append((depth, node.lineno))
     if kind := CONTAINERS.get(name):

@@ -140,6 +140,38 @@ def test_a_condition_of_the_preprocessor_is_none_of_the_program():
     assert named("#if A\nint a;\n#endif\n", "#if A && B\nint a;\n#endif\n", path="work.c", name="<module>") == ["functionality"]
 
 
+BRANCHES = """int work(const char *text)
+{
+    if (*text == ';') {
+    }
+#if MANY && \\
+    LINES
+    else if (*text == ' ') {
+        skip(text);
+    }
+#endif
+    else if (*text && *text != '#') {
+        use(text);
+    }
+    return 0;
+}
+"""
+
+
+@native
+def test_an_else_behind_a_branch_of_the_preprocessor_is_read():
+    new = BRANCHES.replace("*text && *text != '#'", "*text")
+    assert named(BRANCHES, new, path="work.c") == ["condition removed"]
+    longer = BRANCHES.replace("use(text);", "if (first(text)) use(text);")
+    change = DifferingFile("work.c", "work.c", BRANCHES, longer, (Hunk((12, 1), (12, 1)),))
+    assert kinds(change, "work", change.hunks)[0].lines == [12]
+
+
+def test_what_a_comprehension_goes_through_is_evaluated_once():
+    old = BASE.replace("found = []", "all = read(data)")
+    assert named(old, old.replace("read(data)", "[two for two in read(data)]")) == ["loop added"]
+
+
 @pytest.mark.parametrize("path", ["test.c", "src/xmltest.cpp", "tests/a.c", "test_work.py", "work_test.py", "unittests.c"])
 def test_a_test_is_known_by_its_path(path):
     assert named(C, C.replace("0;", "1;"), path=path) == ["test"]
