@@ -19,7 +19,7 @@ from perfvcs.locate.kinds import kinds
 from perfvcs.locate.laboratory import Laboratory
 from perfvcs.locate.matching import MatchedTree
 from perfvcs.locate.places import Places, is_source
-from perfvcs.locate.suspects import Suspect, rank
+from perfvcs.locate.suspects import Suspect, TreeEvidence, rank
 from perfvcs.measure.progress import Progress
 from perfvcs.repository import Repository
 from perfvcs.text.lines import source_lines
@@ -104,21 +104,25 @@ class _Investigation:
         elsewhere = surroundings(first, second)
         if not measured.effect.real:
             return self._found(measured, "no difference", elsewhere)
-        changed = self._difference()
-        elsewhere += others(changed)
+        changed = self._difference(measured.evidence)
         suspects = self._rank(changed, measured)
         experiments = Experiments(self.comparison, measured, self.began + self.request.budget)
         newer = upgraded(first, second, own_name(self.repository.project, self.b))
-        if newer and self.request.prove and experiments.dependencies(newer):
-            return self._found(measured, "not the code", elsewhere, changed, trials=experiments.trials)
+        other = experiments.dependencies(newer) if newer and self.request.prove else None
+        if other is not None and other.word == "proved":
+            return self._found(measured, "not the code", elsewhere, changed, dependencies=other)
         if suspects and self.request.prove:
             experiments.suspects(changed, suspects)
         verdict = _verdict(suspects, experiments.trials)
-        return self._found(measured, verdict, elsewhere, changed, suspects, experiments.trials)
+        return self._found(measured, verdict, elsewhere, changed, suspects, experiments.trials, other)
 
-    def _difference(self) -> SourceDifference:
-        kept = (*self.config.overlay, "perf.toml")
-        return difference(self.repository.project, self.a, self.b, skip=lambda path: not is_source(path, kept))
+    def _difference(self, evidence: Sequence[TreeEvidence]) -> SourceDifference:
+        kept, places = (*self.config.overlay, "perf.toml"), self.comparison.places
+        owners = {places.owner(name) for one in evidence for name in set(one.tree.names)}
+        reached = {owner.rpartition(":")[0] for owner in owners if owner}
+        return difference(
+            self.repository.project, self.a, self.b, skip=lambda path: not is_source(path, kept), first=reached.__contains__
+        )
 
     def _rank(self, changed: SourceDifference, measured: MeasuredSides) -> list[Suspect]:
         sign, places = 1.0 if measured.effect.value > 0 else -1.0, self.comparison.places
@@ -130,14 +134,15 @@ class _Investigation:
 
     def _found(
         self, measured: MeasuredSides, verdict: Verdict, elsewhere: list[str], changed: SourceDifference | None = None,
-        suspects: Sequence[Suspect] = (), trials: Sequence[AuxiliaryTrial] = (),
+        suspects: Sequence[Suspect] = (), trials: Sequence[AuxiliaryTrial] = (), dependencies: AuxiliaryTrial | None = None,
     ) -> Blame:  # fmt: skip
         levels, effect = measured.levels, measured.effect
         tree = measured.evidence[-1].tree if measured.evidence else None
         return Blame(
             baseline=self.a, target=self.b, job=self.laboratory.cell.label, metric=measured.metric,
             a=sum(levels.a) / len(levels.a), b=sum(levels.b) / len(levels.b), effect=effect.value, low=effect.low, high=effect.high,
-            delta=self.request.delta, verdict=verdict, trials=list(trials), notes=self.comparison.notes, elsewhere=elsewhere,
+            delta=self.request.delta, verdict=verdict, trials=list(trials), dependencies=dependencies, notes=self.comparison.notes,
+            elsewhere=elsewhere, others=others(changed) if changed else "",
             suspects=[_function(suspect, changed) for suspect in suspects[:SUSPECTS]] if changed else [], measure=measured.measure,
             tree=_nodes(tree) if tree else [], changed=len(changed.meaning) if changed else 0, executions=self.laboratory.executions,
             seconds=round(time.monotonic() - self.began, 1), made=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -17,6 +17,7 @@ from perfvcs.locate.matching import MatchedTree, match
 from perfvcs.locate.places import Places
 from perfvcs.locate.proof import RelativeEffect, VersionValues, effect
 from perfvcs.locate.suspects import TreeEvidence
+from perfvcs.measure.site import Version
 from perfvcs.profile import Profile
 
 TURNS = (6, 12, 24)  # blocks of a sampled metric, after each of which it is decided whether more are needed
@@ -63,7 +64,7 @@ class CommitComparison:
             cells["python time"] = self.laboratory.under("bytecode", meter="time", warm=False)
         elif "instructions" not in cells:
             cells |= self._approximate_cells()
-        with self.laboratory.open([self.a, self.b], list(cells.values())) as opened:
+        with self.laboratory.open([Version(self.a), Version(self.b)], list(cells.values())) as opened:
             bench = _Named(opened, list(cells))
             self.profiles = bench.run("time")  # imports are compiled, files are read
             counts = self._optional(bench, "bytecodes", "not counted in Python")

@@ -45,10 +45,13 @@ def installed(profile: Profile) -> dict[str, str]:
 
 
 def upgraded(a: Profile, b: Profile, own: str = "") -> list[str]:
-    """What has another version in the new environment, as requirements; without the project itself, whose name is its ``own``."""
+    """What has another version in the new environment, and what came with it, as requirements; empty where no version changed.
+
+    The project itself, whose name is its ``own``, is left out.
+    """
     before, after = installed(a), installed(b)
-    changed = [name for name in sorted(after) if name in before and before[name] != after[name]]
-    return [f"{name}=={after[name]}" for name in changed if _folded(name) != _folded(own)]
+    changed = [name for name in sorted(after) if before.get(name) != after[name] and _folded(name) != _folded(own)]
+    return [f"{name}=={after[name]}" for name in changed] if before.keys() & set(changed) else []
 
 
 def own_name(project: Project, commit: str) -> str:
@@ -67,9 +70,9 @@ def _folded(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def others(changed: SourceDifference) -> list[str]:
-    """Files that changed and are not source, of which nothing tells who reads them."""
-    return [f"{counted(len(changed.others), 'other file')} changed: {_some(sorted(changed.others))}"] if changed.others else []
+def others(changed: SourceDifference) -> str:
+    """Files that changed and are not source, of which nothing tells who reads them; empty without any."""
+    return f"{counted(len(changed.others), 'other file')} changed: {_some(sorted(changed.others))}" if changed.others else ""
 
 
 def _some(names: list[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from msgspec import structs
 
@@ -15,6 +15,7 @@ from perfvcs.locate.hunks import ChangedUnit, SourceDifference
 from perfvcs.locate.laboratory import Laboratory, UnmeasurableVersion, level
 from perfvcs.locate.proof import Experiment, VersionValues, judge
 from perfvcs.locate.suspects import Suspect
+from perfvcs.measure.site import Version
 from perfvcs.text.words import counted
 
 TRIED = 5  # suspects that are tried
@@ -48,23 +49,18 @@ class Experiments:
             if trial.word == "proved" or (trial.word == "contributes" and (trial.share or 0.0) >= MOST_OF_IT):
                 return
 
-    def dependencies(self, upgraded: list[str]) -> bool:
-        """Measure the old version with the new one's dependencies: whether that alone has the new level."""
-        table = self.laboratory.config.python
-        if table is None:
-            return False
-        config = structs.replace(self.laboratory.config, python=structs.replace(table, requires=(*table.requires, *upgraded)))
+    def dependencies(self, upgraded: list[str]) -> AuxiliaryTrial | None:
+        """Measure the old version with the new one's dependencies: ``proved`` if that alone has the new level; None without a build."""
         self.laboratory.progress.say(f"trying {self.comparison.a[:10]} with {', '.join(upgraded[:5])}")
         try:
-            levels = self._levels(self.comparison.a, replace(self.laboratory, config=config))
+            levels = self._levels(Version(self.comparison.a, packages=tuple(upgraded)))
         except PerfError as error:
             if error.exit_code != UnmeasurableVersion.exit_code:
                 raise
             self.comparison.notes.append(f"not tried with the new dependencies: {error}")
-            return False
+            return None
         seen = judge(VersionValues(levels.b, levels.a, levels.auxiliary), self.comparison.delta)
-        self.trials.append(_trial("dependencies", ", ".join(upgraded), levels, seen))
-        return seen.word == "proved"
+        return _trial("dependencies", ", ".join(upgraded), levels, seen)
 
     def _without(self, changed: SourceDifference, unit: ChangedUnit) -> AuxiliaryTrial:
         """Measure the new version without a unit's hunks, with more of them taken back where it does not run without those alone."""
@@ -76,7 +72,7 @@ class Experiments:
             with_what = f", {besides}" if besides else ""
             self.laboratory.progress.say(f"trying {self.comparison.b[:10]} without the change of {unit}{with_what}")
             try:
-                levels = self._levels(made, self.laboratory)
+                levels = self._levels(Version(made))
             except UnmeasurableVersion as error:
                 reason = str(error)
                 continue
@@ -85,15 +81,15 @@ class Experiments:
         reason = f"the new version does not work without it: {reason}"
         return AuxiliaryTrial(name=unit.name, path=unit.path, word="not proved", reason=reason)
 
-    def _levels(self, made: str, laboratory: Laboratory) -> VersionValues:
+    def _levels(self, made: Version) -> VersionValues:
         """The levels of a, b and the auxiliary version; exact ones of a and b are known."""
-        measured = self.measured
+        measured, laboratory = self.measured, self.laboratory
         gauge = self.comparison.gauge(measured.metric) if measured.levels.exact else None
         if gauge is not None:
             with laboratory.open([made], [laboratory.under("time"), gauge]) as bench:
                 bench.run(0)
                 return VersionValues(measured.levels.a, measured.levels.b, level(bench.run(1)[0]))
-        with laboratory.open([self.comparison.a, self.comparison.b, made], [laboratory.under("time")]) as bench:
+        with laboratory.open([Version(self.comparison.a), Version(self.comparison.b), made], [laboratory.under("time")]) as bench:
             done = 0
             for turns in TURNS:
                 profiles = bench.run(0, turns - done)

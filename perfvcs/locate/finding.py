@@ -84,7 +84,8 @@ class Node(msgspec.Struct, frozen=True, array_like=True):
 class Blame(msgspec.Struct, frozen=True, kw_only=True):
     """All of it; ``effect`` is b/a - 1 by ``metric``, with its interval where the metric is not exact.
 
-    ``elsewhere``: what differs besides the code, a line each. ``tree``: the heaviest nodes of both call trees in ``measure``.
+    ``elsewhere``: what differs besides the code, a line each. ``others``: files that differ and are not source, in words.
+    ``dependencies``: the old version with the new one's. ``tree``: the heaviest nodes of both call trees in ``measure``.
     """
 
     format: str = FORMAT
@@ -101,7 +102,9 @@ class Blame(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     suspects: list[SuspectFunction] = []
     trials: list[AuxiliaryTrial] = []
+    dependencies: AuxiliaryTrial | None = None
     elsewhere: list[str] = []
+    others: str = ""
     notes: list[str] = []
     measure: str = ""
     tree: list[Node] = []
@@ -111,9 +114,15 @@ class Blame(msgspec.Struct, frozen=True, kw_only=True):
     made: str = ""
 
     @property
+    def tried(self) -> list[AuxiliaryTrial]:
+        """All trials: of the dependencies, and of functions."""
+        return [*([self.dependencies] if self.dependencies else []), *self.trials]
+
+    @property
     def proved(self) -> AuxiliaryTrial | None:
-        """The trial that proved or showed most."""
-        done = [trial for trial in self.trials if trial.word in ("proved", "contributes")]
+        """The trial that proved or showed most: of a function, or of the dependencies where the code is not blamed."""
+        trials = self.tried if self.verdict == "not the code" else self.trials
+        done = [trial for trial in trials if trial.word in ("proved", "contributes")]
         return max(done, key=lambda trial: (trial.word == "proved", trial.share or 0.0), default=None)
 
     @property

@@ -18,6 +18,7 @@ from perfvcs.locate.mutation import PLANTED, Mutant, mutants
 from perfvcs.locate.outline import MODULE
 from perfvcs.locate.places import Places, is_source
 from perfvcs.measure.progress import Progress
+from perfvcs.measure.site import Version
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
 
@@ -182,7 +183,7 @@ class _Guarding:
         for laboratory in self.laboratories:
             cells = [laboratory.under("time"), laboratory.under("bytecode", warm=False)]
             cells += [self._gauge(laboratory)] if self.request.metric == "instructions" else []
-            with laboratory.open([self.commit], cells) as bench:
+            with laboratory.open([Version(self.commit)], cells) as bench:
                 bench.run(0)
                 counted = bench.run(1)[0]
                 known.levels[laboratory.cell.label] = level(bench.run(2)[0] if len(cells) > 2 else counted)[-1]
@@ -223,7 +224,7 @@ class _Guarding:
         made = auxiliary.commit(self.repository.project, scratch, self.commit, {path: mutant.text})
         best = (0.0, "")
         for laboratory in self.laboratories:
-            with laboratory.open([made], [laboratory.under("time"), self._gauge(laboratory)]) as bench:
+            with laboratory.open([Version(made)], [laboratory.under("time"), self._gauge(laboratory)]) as bench:
                 bench.run(0)
                 value = level(bench.run(1)[0])[-1]
             label = laboratory.cell.label

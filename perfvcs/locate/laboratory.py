@@ -65,9 +65,9 @@ class Laboratory:
             bool(words) and self.config.python is not None and not Path(words[0]).suffix
         )
 
-    def open(self, commits: Sequence[str], cells: Sequence[Cell]) -> Bench:
+    def open(self, versions: Sequence[Version], cells: Sequence[Cell]) -> Bench:
         """The versions built for these cells; use it as a context manager. Raises UnmeasurableVersion where one cannot be built."""
-        return Bench(self, list(commits), list(cells))
+        return Bench(self, list(versions), list(cells))
 
 
 @dataclass
@@ -75,14 +75,13 @@ class Bench:
     """Versions of a benchmark, built and ready to be measured."""
 
     laboratory: Laboratory
-    commits: list[str]
+    versions: list[Version]
     cells: list[Cell]
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Bench:
         one = self.laboratory
-        versions = [Version(commit) for commit in self.commits]
-        sites = Sites(one.repository.project, one.repository.home, one.config, self.cells, versions, knobs(one.config))
+        sites = Sites(one.repository.project, one.repository.home, one.config, self.cells, self.versions, knobs(one.config))
         self.session = self._stack.enter_context(Session(sites, Quiet(one.progress), Identity.new(0)))
         self._check()
         return self
@@ -100,7 +99,7 @@ class Bench:
         self.session.begin({cell: times})
         self.session.run({cell: times})
         self._check()
-        self.laboratory.executions += times * len(self.commits)
+        self.laboratory.executions += times * len(self.versions)
         collector = self.cells[cell].collector_name
         key = self.cells[cell].options
         found = [one for one in self.session.profiles() if one.job.collector == collector and _options(one) == key]

@@ -42,13 +42,14 @@ class Version:
     """A revision to be measured: a commit, with the working tree's own changes on top when ``dirty`` is not None.
 
     ``here``: it is what the working tree holds, so that it can be measured in place. ``product``: what is measured instead of it;
-    ``dirty`` is its digest then.
+    ``dirty`` is its digest then. ``packages``: requirements that replace what the revision installs of them.
     """
 
     commit: str
     dirty: str | None = None
     here: bool = False
     product: Product | None = None
+    packages: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -116,7 +117,7 @@ def prepare(
                 # an installer leaves its traces where it builds, so that it never gets the user's own folder
                 copy = checkout(project, version.commit, home / "worktrees" / f"{name}-install", changes=changes)
                 origin = until_installed.enter_context(copy)
-            pythons = _pythons(config.python, home / "python", origin, content, env)
+            pythons = _pythons(config.python, version.packages, home / "python", origin, content, env)
     return Site(folder, env, pythons, source, bool(config.build))
 
 
@@ -154,7 +155,7 @@ def _reporting(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def _pythons(
-    table: PythonTable, home: Path, origin: Path, content: str | None, env: Mapping[str, str]
+    table: PythonTable, packages: Sequence[str], home: Path, origin: Path, content: str | None, env: Mapping[str, str]
 ) -> dict[str, VirtualEnvironment]:
     """A virtual environment per interpreter version that perf.toml asks for."""
     from perfvcs.measure.interpreter import find
@@ -162,7 +163,14 @@ def _pythons(
     versions = table.versions or (f"{sys.version_info.major}.{sys.version_info.minor}",)
     return {
         number: environment(
-            home, find(number, env), origin, install=table.install, requires=table.requires, content=content, env=env
+            home,
+            find(number, env),
+            origin,
+            install=table.install,
+            requires=table.requires,
+            packages=packages,
+            content=content,
+            env=env,
         )
         for number in versions
     }

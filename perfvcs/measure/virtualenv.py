@@ -30,6 +30,8 @@ ELSEWHERE = "installs-elsewhere"  # in an environment with pip: that can install
 NAME = re.compile(r"py[^/\0]+-[0-9a-f]{16}")
 VOLATILE = {"direct_url.json", "RECORD", "INSTALLER", "REQUESTED"}  # what installers note of where and how they installed
 TIMEOUT = 1800.0
+SWITCHES = {"--no-index", "--pre"}
+SOURCES = SWITCHES | {"-i", "-f", "--index-url", "--extra-index-url", "--find-links", "--index", "--default-index"}
 _LIST = """
 import importlib.metadata, json
 found = ((one.metadata["Name"], one.version) for one in importlib.metadata.distributions())
@@ -78,23 +80,25 @@ def environment(
     *,
     install: Sequence[str] = (),
     requires: Sequence[str] = (),
+    packages: Sequence[str] = (),
     content: str | None,
     env: Mapping[str, str],
     timeout: float = TIMEOUT,
 ) -> VirtualEnvironment:
     """The virtual environment below ``folder`` in which ``requires``, then ``install``, are installed; options are passed on.
 
+    ``packages`` are requirements that are installed last and without their dependencies, whatever the others ask for.
     ``install`` names what is built from ``worktree``, whose content has the id ``content`` (git's tree); None means that it has
     none, so that nothing is reused. ``env`` is the environment of the commands, ``timeout`` in seconds is for each of them, and
     for waiting while another process makes the same environment. Raises InstallError, UsageError.
     """
-    for word in (*requires, *install):
+    for word in (*requires, *install, *packages):
         if word in ("-e", "--editable") or word.startswith(("-e ", "--editable=")):
             raise UsageError("[python] install: an editable install would change with the worktree: leave -e out")
     uv = shutil.which("uv", path=env.get("PATH", os.defpath))
     unsure = content is None and bool(install)
     project = f"worktree {worktree}" if unsure else content if install else None
-    recipe = [str(interpreter.path), interpreter.label, list(install), list(requires), "uv" if uv else "pip", project]
+    recipe = [str(interpreter.path), interpreter.label, list(install), list(requires), "uv" if uv else "pip", project, *packages]
     name = f"py{interpreter.version}-{hashlib.sha256(json.dumps(recipe).encode()).hexdigest()[:16]}"
     place = folder.absolute() / name
     try:
@@ -105,7 +109,18 @@ def environment(
                 return found
             remove(place)
             try:
-                made = _make(place, interpreter, worktree, list(install), list(requires), _installer(env), timeout, uv, lock)
+                made = _make(
+                    place,
+                    interpreter,
+                    worktree,
+                    list(install),
+                    list(requires),
+                    list(packages),
+                    _installer(env),
+                    timeout,
+                    uv,
+                    lock,
+                )
                 if not unsure:  # what is made anew under its name may have another content
                     made = _shared(made)
                 return made
@@ -119,8 +134,8 @@ def environment(
 
 
 def _make(
-    folder: Path, interpreter: Interpreter, worktree: Path, install: list[str], requires: list[str], env: Mapping[str, str],
-    timeout: float, uv: str | None, lock: int,
+    folder: Path, interpreter: Interpreter, worktree: Path, install: list[str], requires: list[str], packages: list[str],
+    env: Mapping[str, str], timeout: float, uv: str | None, lock: int,
 ) -> VirtualEnvironment:  # fmt: skip
     """Make the environment, step by step, its marker last."""
     python = str(folder / "bin" / "python")
@@ -136,6 +151,7 @@ def _make(
         add += ["install", "--quiet", "--no-input", "--disable-pip-version-check"]
     # requirements first, so that a build without isolation finds them; then again beside the project, so that they hold
     steps = [make, [*add, *requires] if requires else [], [*add, *requires, *install] if install else []]
+    steps += [[*add, "--no-deps", *_sources([*requires, *install]), *packages]] if packages else []
     try:
         for step in filter(None, steps):
             run(step, cwd=worktree, env=env, timeout=timeout, log=log, pass_fds=[lock])
@@ -149,6 +165,16 @@ def _make(
     listing.write_text(json.dumps({"installed": installed, "bytes": _size(folder)}))
     listing.replace(folder / COMPLETE)
     return VirtualEnvironment(folder, interpreter, installed)
+
+
+def _sources(words: Sequence[str]) -> list[str]:
+    """The options among the words of an installer that say where packages come from."""
+    found: list[str] = []
+    for word, value in zip(words, [*words[1:], ""], strict=True):
+        name = re.split(r"[= ]", word)[0]
+        if name in SOURCES:
+            found += [word] if name != word or name in SWITCHES else [word, value]
+    return found
 
 
 def _failed(interpreter: Interpreter, error: CommandFailed, folder: Path) -> InstallError:

@@ -30,7 +30,7 @@ LINES = 12  # of a hunk, with -v
 def lines(blame: Blame, *, verbose: bool = False) -> list[str]:
     """The report for a terminal."""
     pair = f"{blame.baseline[:10]} -> {blame.target[:10]}"
-    said = [f"{blame.job}: {_effect(blame)}, {pair}"]
+    said = [f"{blame.job}: {_effect(blame)}, {pair}", *_besides(blame)]
     cause = blame.cause
     if blame.verdict == "no difference":
         said.append(f"nothing to blame: the two differ by less than {percent(blame.delta).lstrip('+')}, or by chance")
@@ -43,7 +43,8 @@ def lines(blame: Blame, *, verbose: bool = False) -> list[str]:
         if cause.kinds:
             said.append(f"kind:  {'; '.join(_kind(kind.says or kind.name, kind.lines) for kind in cause.kinds[:3])}")
         said.append(f"proof: {_proof(blame)}")
-    said += [f"also:  {line}" for line in blame.elsewhere]
+    if blame.others:
+        said.append(f"also:  {blame.others}")
     if verbose:
         said += _details(blame)
     said += [f"note:  {note}" for note in blame.notes]
@@ -66,6 +67,16 @@ def named(blame: Blame | None) -> str:
     if blame is None or cause is None:
         return ""
     return f"blamed for {blame.job}: {cause.name} ({cause.hunks[0].place if cause.hunks else cause.path}), {blame.verdict}"
+
+
+def _besides(blame: Blame) -> list[str]:
+    """What differs besides the code, and what the new dependencies were shown to do; named before any function."""
+    said = [f"other: {line}" for line in blame.elsewhere]
+    trial = blame.dependencies
+    if trial is not None and blame.verdict != "not the code":
+        part = f"contributes {100 * (trial.share or 0):.0f} %" if trial.word == "contributes" else "does not explain it"
+        said.append(f"tried: {blame.baseline[:10]} with {trial.path}: {part}")
+    return said
 
 
 def _not_the_code(blame: Blame) -> str:
@@ -156,7 +167,7 @@ def _details(blame: Blame) -> list[str]:
 
 
 def _trial(trial: AuxiliaryTrial) -> str:
-    share = "" if trial.share is None else f" {100 * trial.share:.0f} % of the effect is gone"
+    share = "" if trial.share is None else f", {100 * trial.share:.0f} % of the effect"
     return f"{trial.name} ({trial.path}): {trial.word}{share}{f': {trial.reason}' if trial.reason else ''}"
 
 

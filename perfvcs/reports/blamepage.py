@@ -23,6 +23,7 @@ def page(blame: Blame) -> str:
     return render(
         "blame.html",
         title=f"{blame.job}: {blame.baseline[:10]} -> {blame.target[:10]}", said="\n".join(lines(blame)), cause=cause,
-        suspects=blame.suspects, trials=blame.trials, flames=flames, measure=blame.measure, baseline=blame.baseline[:10],
+        suspects=blame.suspects, trials=blame.tried, dependencies=blame.dependencies, flames=flames, measure=blame.measure,
+        baseline=blame.baseline[:10],
         share=lambda value: percent(value) if value else "", level=lambda value: quantity(value, UNITS.get(blame.metric, "")).strip(),
     )  # fmt: skip

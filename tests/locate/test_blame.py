@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from perfvcs.collectors.instructions import valgrind
+from perfvcs.locate import hunks
 
 # the Python of these tests: what `python` is on a machine may import a lot before the program begins, and counting makes that slow
 CONFIG = f"""
@@ -237,6 +238,17 @@ def test_the_index_the_branches_and_the_working_tree_stay_as_they_are(library, p
     assert blamed(perf)["verdict"] == "proved"
     assert (library.git("for-each-ref"), library.git("status", "--porcelain"), library.git("stash", "list")) == before
     assert not list((library.root / ".perf" / "worktrees").glob("*"))
+
+
+def test_of_very_many_files_those_that_the_benchmark_runs_are_compared(library, perf, monkeypatch):
+    monkeypatch.setattr(hunks, "MOST_FILES", 1)
+    library.commit("more", **{f"a{number}.py": "x = 1\n" for number in range(3)})
+    for number in range(3):
+        library.write(f"a{number}.py", "x = 2\n")
+    changed(library, SLOWER)
+    found = blamed(perf)
+    assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", "scaled")
+    assert found["notes"] == ["3 changed files are left out"]
 
 
 def test_binary_and_generated_files_are_left_out(library, perf):
