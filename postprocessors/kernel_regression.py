@@ -30,7 +30,7 @@ class KernelRegression:
 
     ``estimate``: ``ll`` fits a line around each size (local linear), ``lc`` takes the weighted mean (local constant, Nadaraya-Watson).
     ``mode`` chooses the source of the bandwidth: ``method``, a rule of thumb (``rule`` is scott or silverman, from the number of rows
-    and the spread of their sizes, as in scipy); ``estimator``, statsmodels with a ``criterion``, cross-validation (cv_ls) or aic, on at
+    and the spread of their sizes, as in scipy); ``estimator``, the one with the least ``criterion``, cross-validation (cv_ls) or aic, on at
     most 100 rows of a unit (30 if there are very many units), since its time grows with their square; ``user``, the given ``bandwidth``
     in the unit of x. The entry records the source (``bandwidth_by``): units with fewer than five rows or sizes, with equal values, or
     for which the search fails use the rule. Units with more than 400 sizes are first binned into 400 equal cells. ``of`` names the

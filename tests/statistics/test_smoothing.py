@@ -187,12 +187,12 @@ def test_the_criteria_of_the_search_are_those_of_statsmodels(estimate: str) -> N
     rng = np.random.default_rng(8)
     x, y = np.sort(rng.uniform(0, 10, 60)), rng.standard_normal(60)
     width = np.array([0.8])
-    theirs, ours = (kind(y, x, "c", estimate, width) for kind in (KernelReg, _kernel._search(estimate)))
-    assert ours.cv_loo(width, None) == pytest.approx(theirs.cv_loo(width, theirs.est[estimate])[0], rel=1e-9)
-    assert ours.aic_hurvich(width) == pytest.approx(theirs.aic_hurvich(width)[0], rel=1e-9)
+    theirs = KernelReg(y, x, "c", estimate, width)
+    expected = {"cv_ls": theirs.cv_loo(width, theirs.est[estimate])[0], "aic": theirs.aic_hurvich(width)[0]}
+    ours = {criterion: _kernel._criterion(x, y, estimate, criterion)(width) for criterion in expected}
+    assert ours == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore:After 0.17:FutureWarning")
 def test_a_size_that_nothing_reaches_does_not_lead_the_search_astray() -> None:
     x = [*range(1, 41), 1e6]
     y = [float(size % 7) for size in range(41)]
@@ -200,7 +200,6 @@ def test_a_size_that_nothing_reaches_does_not_lead_the_search_astray() -> None:
     assert np.isfinite(found.bandwidth)
 
 
-@pytest.mark.filterwarnings("ignore:After 0.17:FutureWarning")
 def test_very_many_units_are_searched_in_fewer_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.linspace(1, 60, 200)
     profile = timed(x.tolist(), np.sin(x / 6).tolist())
