@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from perfvcs.profile import Profile
     from perfvcs.summary import Header, Measured
 
-FIRST_ASKED, MOST_ASKED = 64, 4096  # commits asked of the index at a time
-FEW_COMMITS = 1000  # commits with profiles that are all read at once
 HISTORY = 60  # ancestors with profiles that tell how much a series moves between sessions
 
 
@@ -192,21 +190,11 @@ class Repository:
 
         It ends where no commit is left that could have any.
         """
-        return self._among(commits, self.index.most_commits())
+        return self.index.among(commits, self.index.most_commits())
 
     def measured_ancestors(self, commit: str) -> Iterator[str]:
         """The ancestors of a commit that have profiles, the nearest first."""
-        return self._among(self.project.ancestors(commit), self.index.most_commits() - len(self.index.counts([commit])))
-
-    def _among(self, commits: Iterable[str], left: int) -> Iterator[str]:
-        """Those that have profiles, of which there are at most so many ``left``."""
-        waiting, size = iter(commits), FIRST_ASKED
-        few = self.index.commits() if 0 < left <= FEW_COMMITS else None  # among many commits without profiles
-        while left > 0 and (chunk := list(islice(waiting, size))):
-            known = self.index.counts(chunk).keys() if few is None else few.intersection(chunk)
-            yield from (commit for commit in chunk if commit in known)
-            left -= len(known)
-            size = min(2 * size, MOST_ASKED)
+        return self.index.among(self.project.ancestors(commit), self.index.most_commits() - len(self.index.counts([commit])))
 
     def measured(self, state: State) -> list[Measured]:
         """Headers and summaries of a state's profiles."""

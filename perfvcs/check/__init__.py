@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import WORDS, Change, Cluster, Curve, NothingToCompare, Report, Word, rank
+from perfvcs.check.change import WORDS, Change, CounterCluster, Curve, NothingToCompare, Report, Word, rank
 from perfvcs.check.sessions import EarlierSessions, Unit, earlier_sessions
 from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "WORDS",
     "Change",
-    "Cluster",
+    "CounterCluster",
     "Curve",
     "EarlierSessions",
     "NothingToCompare",

@@ -41,7 +41,7 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
     at: tuple[float, float] | None = None
 
 
-class Cluster(msgspec.Struct, frozen=True, kw_only=True):
+class CounterCluster(msgspec.Struct, frozen=True, kw_only=True):
     """Counters that move together, the one that stands for them, and how badly the old version's model predicts it on the new one.
 
     ``error`` is the mean relative prediction error (0.3 is 30 %), ``threshold`` what it may be.
@@ -106,7 +106,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     finding: str = ""
     curve: Curve | None = None
-    clusters: list[Cluster] | None = None
+    clusters: list[CounterCluster] | None = None
     accepted: str | None = None
 
     @property

@@ -19,7 +19,7 @@ from perfvcs.text.words import ambiguous, counted, metric_name, metric_rank, tal
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
-    from perfvcs.check.change import Change, Cluster, Report, Word
+    from perfvcs.check.change import Change, CounterCluster, Report, Word
     from perfvcs.profile import Job
 
 WORD = 14  # the longest word
@@ -118,7 +118,7 @@ def title(report: Report) -> str:
     return f"{revision(report.baseline) or 'nothing'} -> {revision(report.target) or 'nothing'}: {summary(report)}"
 
 
-def found_in(cluster: Cluster) -> str:
+def found_in(cluster: CounterCluster) -> str:
     """What a regressed cluster says: its counters, the one that stands for them, and the error of its prediction."""
     shown = ", ".join([*cluster.counters[:NAMED], *(["..."] if len(cluster.counters) > NAMED else [])])
     error = "cannot be predicted" if cluster.error is None else f"predicted with an error of {number(100 * cluster.error)} %"

@@ -14,7 +14,7 @@ import msgspec
 
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.exchange import spread
-from perfvcs.exchange.sources import STDIN, Source, Sources, session_of
+from perfvcs.exchange.sources import STDIN, ImportSources, Source, session_of
 from perfvcs.formats import UNKNOWN, NoResults, UnreadableFile, content, decode_all, read_all
 from perfvcs.git.dates import ID, CommitDates
 from perfvcs.store.document import path_of
@@ -88,7 +88,7 @@ class Intake:
             )
         commits = self.commits if len(self.commits) == len(files) else [next(iter(self.commits), None)] * len(files)
         given = [(Path(file), commit) for file, commit in zip(files, commits, strict=True)]
-        sources = Sources(self.format_name, lambda error: self._failed(error, show))
+        sources = ImportSources(self.format_name, lambda error: self._failed(error, show))
         wanted = list(dict.fromkeys(source for file, commit in given for source in sources.of(file, commit)))
         progress.begin(len(wanted))
         what = counted(len(wanted), "file")

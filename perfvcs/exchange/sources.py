@@ -35,7 +35,7 @@ class Source:
     parts: tuple[Path, ...] = ()
 
 
-class Sources:
+class ImportSources:
     """Finds the files to read in a format (None: in any); what cannot be read is given to ``failed``, and left out."""
 
     def __init__(self, format_name: str | None, failed: Callable[[PerfError], None]) -> None:

@@ -49,7 +49,7 @@ class Grid:
 
 
 @dataclass
-class Commit:
+class CommitResults:
     """What was measured of a commit in an environment; ``moment`` is when, in ms since 1970."""
 
     commit: str
@@ -58,7 +58,7 @@ class Commit:
     grids: dict[str, Grid]
 
     @classmethod
-    def of(cls, profiles: Iterable[Profile]) -> Commit:
+    def of(cls, profiles: Iterable[Profile]) -> CommitResults:
         """Profiles of a commit in an environment; samples of one benchmark in several of them are put together. Raises Malformed."""
         first, *more = profiles
         started = first.collected.started
@@ -136,7 +136,7 @@ def files(profiles: Iterable[Profile]) -> Iterator[tuple[str, bytes]]:
         for profile in of_commit:
             by_environment.setdefault(profile.environment.fingerprint, []).append(profile)
         for together in by_environment.values():
-            found = Commit.of(together)
+            found = CommitResults.of(together)
             fields = found.environment.notes | found.environment.fields
             machines[found.machine] = {
                 "machine": found.machine, "version": 1, **{word: fields.get(ours, "") for word, ours in MACHINE.items()}

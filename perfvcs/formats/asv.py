@@ -74,9 +74,9 @@ class Asv:
 
     def encode(self, profile: Profile) -> bytes:
         """A file of version 2 with the samples of what asv has a word for; raises Malformed where there is nothing of that."""
-        from perfvcs.formats._asv_results import Commit
+        from perfvcs.formats._asv_results import CommitResults
 
-        return Commit.of([profile]).encode()
+        return CommitResults.of([profile]).encode()
 
     def folder(self, profiles: Iterable[Profile]) -> Iterator[tuple[str, bytes]]:
         """The files of ``results/`` by their paths; profiles of a commit follow each other. Raises Malformed as ``encode`` does."""

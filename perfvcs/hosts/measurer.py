@@ -70,7 +70,7 @@ class HostExecutor(LocalExecutor):
         return seen
 
 
-class Quiet:
+class Silent:
     """What a session says on a host: its failures travel with the answer."""
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ class Measurer:
         config = parcel.config
         cells = [replace(cell, hosts="") for cell in parcel.chosen()]  # the client has chosen this host
         sites = Sites(project, home, config, cells, [one.version for one in parcel.versions], knobs(config))
-        quiet: Progress = Quiet()
+        quiet: Progress = Silent()
 
         def executor(sites: Sites, tally: Tally) -> HostExecutor:
             return HostExecutor(sites, tally, self, parcel.stalled)

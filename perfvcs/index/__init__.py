@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from perfvcs.index.sessions import HostSession
     from perfvcs.store import Store
 
+FIRST_ASKED, MOST_ASKED = 64, 4096  # commits asked of the file at a time
+FEW_COMMITS = 1000  # commits with profiles that are all read at once
 SHORTEST_PREFIX = 4  # characters of a prefix
 HEADERS = f"""
 SELECT p.id, {PATH}, c.text, p.dirty, p.job, j.text, p.environment, e.text, p.metrics, m.text, p.details
@@ -161,6 +164,16 @@ class Index:
         """All commits that have profiles."""
         sql = "SELECT text FROM commits c WHERE EXISTS (SELECT 1 FROM profiles WHERE commit_id = c.id)"
         return self._database.attempt(lambda: {row[0] for row in self._rows(sql)})
+
+    def among(self, commits: Iterable[str], left: int) -> Iterator[str]:
+        """Those of some commits that have profiles, of which there are at most so many ``left``; asks for no more commits than it needs."""
+        waiting, size = iter(commits), FIRST_ASKED
+        few = self.commits() if 0 < left <= FEW_COMMITS else None  # among many commits without profiles
+        while left > 0 and (chunk := list(islice(waiting, size))):
+            known = self.counts(chunk).keys() if few is None else few.intersection(chunk)
+            yield from (commit for commit in chunk if commit in known)
+            left -= len(known)
+            size = min(2 * size, MOST_ASKED)
 
     def marks(self) -> dict[str, int]:
         """All commits that have profiles, each with a number that their names have made: it is another one where these are others."""

@@ -89,7 +89,7 @@ class Webhook:
         from urllib.error import HTTPError
         from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-        class Staying(HTTPRedirectHandler):
+        class OneAddress(HTTPRedirectHandler):
             """A signed document goes to the address that was given, and to no other."""
 
             def redirect_request(self, *_: object) -> None:
@@ -100,7 +100,7 @@ class Webhook:
             headers["X-Perf-Signature-256"] = f"sha256={signature(self.secret, document)}"
         request = Request(self.address, document, headers, method="POST")
         try:
-            with build_opener(Staying).open(request, timeout=PATIENCE) as answer:
+            with build_opener(OneAddress).open(request, timeout=PATIENCE) as answer:
                 answer.read(READ)
         except HTTPError as error:
             with error:

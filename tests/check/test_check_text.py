@@ -185,12 +185,12 @@ def test_a_finding_has_its_own_line_below_the_effect() -> None:
 
 
 def test_only_regressed_clusters_are_reported_with_their_error() -> None:
-    from perfvcs.check import Cluster
+    from perfvcs.check import CounterCluster
 
     names = ["cycles", "instructions", "branches", "cache-misses", "cache-references"]
-    worse = Cluster(counters=names, target="cycles", error=0.341, threshold=0.2, regressed=True)
-    alone = Cluster(counters=["faults"], target="faults", error=None, threshold=0.05, regressed=True)
-    fine = Cluster(counters=["loads"], target="loads", error=0.01, threshold=0.2, regressed=False)
+    worse = CounterCluster(counters=names, target="cycles", error=0.341, threshold=0.2, regressed=True)
+    alone = CounterCluster(counters=["faults"], target="faults", error=None, threshold=0.05, regressed=True)
+    fine = CounterCluster(counters=["loads"], target="loads", error=0.01, threshold=0.2, regressed=False)
     found = change(metric="counters", effect=None, low=None, high=None, baseline=None, target=None, clusters=[worse, alone, fine])
     out = text(report(found))
     assert out.splitlines()[1] == "  degradation    counters"

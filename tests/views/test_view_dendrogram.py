@@ -15,7 +15,7 @@ from browsing import BROWSER, Opened
 from samples import sample_profile
 
 from perfvcs import page
-from perfvcs.check import Change, Cluster, Report
+from perfvcs.check import Change, CounterCluster, Report
 from perfvcs.profile import REPEATED, Job, Metric, Profile, Resources
 from perfvcs.subject import Subject
 from perfvcs.views.dendrogram import Dendrogram
@@ -208,7 +208,7 @@ def test_beside_counters_what_is_judged_by_itself_is_not_drawn() -> None:
 
 def test_a_table_says_what_counters_do_otherwise() -> None:
     finding = "1 of 2 clusters of counters behaves otherwise: io"
-    clusters = [Cluster(counters=["io", "net"], target="io", error=0.6, threshold=0.1, regressed=True)]
+    clusters = [CounterCluster(counters=["io", "net"], target="io", error=0.6, threshold=0.1, regressed=True)]
     about: dict[str, Any] = {"series": "", "better": "none", "unit": ""}
     changes = [
         Change(word="degradation", job="shop", uid="shop", metric="counters", finding=finding, clusters=clusters, **about),

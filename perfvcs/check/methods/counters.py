@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.check.case import decided_change, prepare
-from perfvcs.check.change import Change, Cluster, Word
+from perfvcs.check.change import Change, CounterCluster, Word
 from perfvcs.check.method import Method
 from perfvcs.check.statement import finite
 from perfvcs.profile import is_derived
@@ -155,7 +155,7 @@ def _change(
     behave = "behaves" if len(regressed) == 1 else "behave"
     listed = ", ".join(regressed[:NAMED]) + (f" and {len(regressed) - NAMED} more" if len(regressed) > NAMED else "")
     clusters = [
-        Cluster(
+        CounterCluster(
             counters=list(one.counters), target=one.target, error=finite(one.error), threshold=finite(one.threshold) or 0.0,
             regressed=one.regressed,
         )

@@ -1,0 +1,218 @@
+"""Readers of what measured programs, and the tools that measure them, leave in a folder or write to a pipe."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mutation import recordings
+from perfvcs.collector import Run
+from perfvcs.collectors.memory.heap import AllocationRequest
+
+
+def run_in(folder: Path) -> Run:
+    """An execution in a folder."""
+    return Run(("/bin/true",), folder, {}, folder, "all")
+
+
+def put(folder: Path, name: str, document: bytes) -> Path:
+    """A file with a document."""
+    path = folder / name
+    path.write_bytes(document)
+    return path
+
+
+def samples(document: bytes, folder: Path) -> object:
+    from perfvcs.launcher.samples import read_samples
+    from perfvcs.profile import Metric
+
+    return read_samples(put(folder, "samples", document), {"wall": Metric("s")}, "all")
+
+
+def callgrind(document: bytes, folder: Path) -> object:
+    from perfvcs.collectors.instructions.rows import observations
+    from perfvcs.collectors.instructions.valgrind import read
+    from perfvcs.profile import Metric
+
+    put(folder, "counts.1", document)
+    counts = read(folder, ("/bin/true",), None)
+    metrics = dict.fromkeys(("instructions", "exclusive", "inclusive", "calls", "self", "repeatability"), Metric(""))
+    return observations(run_in(folder), counts, metrics, (), 0.001, None)
+
+
+def perf_stat(document: bytes, folder: Path) -> object:
+    from perfvcs.collectors.instructions.hardware import _count
+
+    return _count(put(folder, "answer", document))
+
+
+def tracemalloc(document: bytes, folder: Path) -> object:
+    from perfvcs.collectors.memory.traces import heap
+
+    return heap([put(folder, "tracemalloc-1.json", document)], run_in(folder), AllocationRequest(), [])
+
+
+def memray(document: bytes, folder: Path) -> object:
+    from perfvcs.collectors.memory.captures import combined
+
+    return combined(document, run_in(folder), AllocationRequest())
+
+
+def interpreter(document: bytes, folder: Path) -> object:
+    from perfvcs.collectors.memory.python import _interpreter as read
+
+    return read(put(folder, "python-1.json", document))
+
+
+def shim(document: bytes, folder: Path) -> object:
+    from perfvcs.collectors.memory.census import heap
+    from perfvcs.collectors.memory.record import HEADER, SITES, read
+
+    # the mutant is the header, the sites, the pool and the modules without the empty space between them
+    head, modules = document.rsplit(b"|map|", 1) if b"|map|" in document else (document, b"")
+    path = folder / "memory-1.bin"
+    head, pool = head[: HEADER + recordings.SHIM_SITES], head[HEADER + recordings.SHIM_SITES :]
+    with path.open("wb") as file:
+        file.write(head)
+        file.truncate(HEADER + SITES * recordings.SHIM_SITE)
+        file.seek(HEADER + SITES * recordings.SHIM_SITE)
+        file.write(pool)
+    put(folder, "memory-1.map", modules)
+    return heap(read(folder), run_in(folder), AllocationRequest(), "allocations/1", [])
+
+
+def pyspy(document: bytes, folder: Path) -> object:
+    from perfvcs.collectors.samples import _observations
+    from perfvcs.collectors.samples.pyspy import REPORT, PySpy
+
+    put(folder, REPORT, document)
+    sampler = PySpy()
+    return _observations(run_in(folder), sampler, sampler.read(run_in(folder), folder, document[-200:].decode(errors="replace")))
+
+
+def perf_script(document: bytes, folder: Path) -> object:
+    from perfvcs.collectors.samples.linux import fold
+
+    return fold(document.decode(errors="replace").splitlines(keepends=True), str(folder))
+
+
+def attach(document: bytes, folder: Path) -> object:
+    from perfvcs.collectors.samples.recording import _refused
+
+    return _refused(put(folder, "attach.txt", document))
+
+
+def calls(document: bytes, folder: Path) -> object:
+    from perfvcs.collectors.complexity.calls.recording import read
+
+    put(folder, "calls-1-1.bin", document)
+    return read(folder, 2, 200)
+
+
+def fentry(document: bytes, folder: Path) -> object:
+    from perfvcs.collectors.complexity.native.records import read
+
+    put(folder, "fentry-1.bin", document)
+    return read(folder, 2, 200)
+
+
+def uftrace(document: bytes, folder: Path) -> object:
+    from perfvcs.collectors.complexity.calls import RecordingRequest as Asked
+    from perfvcs.collectors.complexity.native.program import SIGNED_FLAG, Code, Instruction
+    from perfvcs.collectors.complexity.native.uftrace import TracedTarget, _read
+    from perfvcs.launcher.pace import Pace
+
+    program = put(folder, "program", b"\x7fELF" + bytes(12) + b"\x03\x00")
+    steps = (Instruction(Code.REGISTER, 0, 4 | SIGNED_FLAG), Instruction(Code.REGISTER))
+    targets = [TracedTarget("f", "f", program, 0x1000, steps), TracedTarget("g", "g", program, 0x2000, ())]
+    records, _, modules = document.partition(b"|map|")
+    put(folder, "1.dat", records)
+    put(folder, "sid-1.map", modules.replace(b"PROGRAM", bytes(program)))
+    return _read(folder, targets, Asked(()), [], run_in(folder), Pace())
+
+
+def notes(document: bytes, folder: Path) -> object:
+    from perfvcs.collectors.complexity.python.notes import read_notes
+
+    put(folder, "notes-1.txt", document)
+    return read_notes(folder)
+
+
+def pytest(document: bytes, folder: Path) -> object:
+    from perfvcs.collectors.pytest.notes import read_notes
+    from perfvcs.collectors.pytest.session import Known, Settings, _observations, _reached
+    from perfvcs.collectors.pytest.suite import outcomes
+
+    put(folder, "notes-1.jsonl", document)
+    notes = read_notes(folder)
+    known = Known(outcomes(notes), _reached(notes, folder))
+    return _observations(run_in(folder), Settings(10, 0.1, True), known, notes, set(), set())
+
+
+def source(document: bytes, folder: Path) -> object:
+    from perfvcs.collectors.complexity.python.questions import definitions
+    from perfvcs.collectors.pytest.names import _names
+
+    path = put(folder, "module.py", document)
+    return definitions(path), _names(path)
+
+
+def process(document: bytes, folder: Path) -> object:  # noqa: ARG001
+    """Not of the program, but it names itself in it; the other fields are the kernel's."""
+    from perfvcs.collectors.counters.processes import Ended, Stat
+
+    try:
+        return Stat.of(b"12 (" + document + b") " + b" ".join([b"S", *[b"1"] * 50]))
+    except Ended:
+        return None
+
+
+def pace(document: bytes, folder: Path) -> object:
+    import os
+
+    from perfvcs.launcher.pace import Pace
+
+    with put(folder, "pace", document).open("rb") as file:
+        pace = Pace.of(file.fileno())
+    return pace.mean, pace.at([1e9, 5e12]), os
+
+
+def elf(document: bytes, folder: Path) -> object:
+    from perfvcs.collectors._shared.debuginfo import look_up
+    from perfvcs.collectors.complexity.native.elf import Elf
+    from perfvcs.collectors.complexity.native.functions import BinaryFunctions
+    from perfvcs.collectors.complexity.native.reading import reading
+    from perfvcs.collectors.memory.program import _linkage
+
+    path = put(folder, "program", document)
+    _linkage.__wrapped__(str(path), len(document), 0)
+    look_up(str(path), [0x1129, 0x1140])
+    with reading(path):
+        found = BinaryFunctions.read(Elf.read(path), hooked=False)
+        return [(one.name, [parameter.type for parameter in one.parameters]) for one in found.found]
+
+
+def frames(document: bytes, folder: Path) -> object:
+    """Names of functions and files as all engines tidy them."""
+    from perfvcs.collectors._shared import frames
+    from perfvcs.collectors._shared.recording import printable
+    from perfvcs.collectors.memory.heap import owner
+    from perfvcs.formats._metric import described, usable
+
+    text = document.decode(errors="replace")
+    name, _, file = text.partition("\n")
+    frames.native.cache_clear()
+    frames.python.cache_clear()
+    return (
+        frames.native(name, file, str(folder)),
+        frames.python(name, file, str(folder)),
+        owner(((printable(name), "", file),)),
+        usable(name),
+        described(name[:10_000]),
+    )
+
+
+def launcher(document: bytes, folder: Path) -> object:
+    from perfvcs.launcher import _execution, _reported
+
+    with put(folder, "report", document).open("rb") as file:
+        return _execution(("/bin/true",), (), _reported(file.fileno()), 0, "")
