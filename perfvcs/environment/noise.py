@@ -54,16 +54,18 @@ def snapshot(root: Path = ROOT) -> Noise:
 def warnings(before: Noise, after: Noise) -> list[str]:
     """Plain sentences about what may have disturbed the measurements between two snapshots, each once."""
     found: list[str] = []
-    quiet = "stop other programs, or measure when the machine is idle"
+    busy: list[str] = []
     if before.load is not None and before.load > LOAD * before.processors:
-        found.append(f"the load average was {before.load:.1f} on {_processors(before)} before measuring: {quiet}")
+        busy.append(f"the load average was {before.load:.1f} on {_processors(before)} before measuring")
     others = _others(before, after)
     if others is not None and others > OTHERS * after.processors:
-        found.append(f"other programs used {others:.1f} of {_processors(after)} while measuring: {quiet}")
+        busy.append(f"other programs used {others:.1f} of {_processors(after)} while measuring")
     waited = _share(before, after, "pressure")
     waited = waited if waited is not None else after.pressure10
     if waited is not None and waited > PRESSURE:
-        found.append(f"processes waited for a processor {waited:.0%} of the time: {quiet}")
+        busy.append(f"processes waited for a processor {waited:.0%} of the time")
+    if busy:
+        found.append(f"{', '.join(busy)}: stop other programs, or measure when the machine is idle")
     stolen = _share(before, after, "steal", after.processors)
     if stolen is not None and stolen > STEAL:
         found.append(

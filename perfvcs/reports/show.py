@@ -95,6 +95,11 @@ def _history(repository: Repository, name: str, delta: float | None) -> Subject:
     """The history of a benchmark along the ancestry of HEAD."""
     found = gather(repository, name, delta=delta)
     if not found.series:
+        if repository.measured(repository.state("HEAD")):
+            raise NothingToCompare(
+                f"no commit up to HEAD has profiles of `{name}`: `perf show` draws those of HEAD as it is now; "
+                "for a history, commit and `perf collect`"
+            )
         raise NothingToCompare(f"`{name}` was not measured on any ancestor of HEAD: `perf collect` measures it")
     units = list(dict.fromkeys(labelled(series.label, series.uid, None) for series in found.series))
     title = units[0] if len(units) == 1 and name in units[0] else name

@@ -133,6 +133,12 @@ def test_each_disturbance_is_reported_with_its_cure(before: dict[str, float], af
     assert expected in told and ": " in told + ": " and "\n" not in told
 
 
+def test_signs_of_the_same_disturbance_share_one_line_and_its_cure() -> None:
+    (line,) = warnings(replace(QUIET, load=2.1), replace(LATER, busy=25.0, own=10.0, pressure=2.0))
+    assert line.startswith("the load average was 2.1 on 4 processors before measuring, other programs used 1.5 of 4 processors")
+    assert line.count("stop other programs") == 1
+
+
 def test_one_program_that_is_ourselves_is_no_disturbance() -> None:
     assert warnings(QUIET, replace(LATER, busy=9.0, own=9.0, governor="performance", turbo=False, battery=False)) == []
 

@@ -84,6 +84,16 @@ def test_a_revision_without_profiles_says_how_to_measure_it(project: Project, pe
     assert "perf collect" in perf("show", code=4).err
 
 
+def test_a_job_that_only_uncommitted_changes_have_is_shown_with_them(project: Project, perf: Perf) -> None:
+    commit = project.commit()
+    project.write("changed", "")
+    repository = Repository.find(create=True)
+    repository.store.add([sample_profile(commit=commit, dirty=repository.changes.hash())], "test")
+    said = perf("show", "sort", code=4).err
+    assert said.startswith("perf: no commit up to HEAD has profiles of `sort`: `perf show` draws those of HEAD as it is now")
+    assert said.count("\n") == 1
+
+
 def test_a_revision_without_measurements_has_nothing_to_draw_with_characters_either(project: Project, perf: Perf) -> None:
     commit = project.commit()
     Repository.find(create=True).store.add([sample_profile(wall=(), commit=commit, design=Design())], "test")
