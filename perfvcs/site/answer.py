@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.sentence import percent_of
+from perfvcs.check.text import is_whole
 from perfvcs.site.model import JobTotal
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import change, percent, step
@@ -35,6 +36,14 @@ class Judged(NamedTuple):
         return "accepted" if self.verdict.accepted is not None else self.verdict.word
 
     @property
+    def curve(self) -> tuple[object, ...] | None:
+        """The curve whose verdict it is, which all sizes of a benchmark share; None for a verdict of its own."""
+        line = self.series.line
+        if line.size is None or self.verdict.size is not None:
+            return None
+        return line.job.key, line.uid, line.metric, line.unit, line.better, self.environment
+
+    @property
     def rank(self) -> tuple[bool, bool, float]:
         """Its place on the page: sure changes first, then times, by effect times the time that is spent."""
         seconds = self.verdict.baseline or 0.0 if self.verdict.unit == "s" else 0.0
@@ -61,7 +70,7 @@ def sentence(judged: Sequence[Judged]) -> str:
 
 
 def jobs(judged: Sequence[Judged]) -> list[JobTotal]:
-    """What each job did as a whole, by the metric that says most: the total of its series on both commits, those that moved first."""
+    """What each job did as a whole, by the metric that says most; without a whole, the total of its series. Those that moved come first."""
     groups: dict[tuple[str, str, str], dict[str, list[Judged]]] = defaultdict(lambda: defaultdict(list))
     for one in judged:
         line = one.series.line
@@ -71,7 +80,8 @@ def jobs(judged: Sequence[Judged]) -> list[JobTotal]:
     for (label, _, environment), metrics in groups.items():
         metric = min(metrics, key=metric_rank)
         rows = metrics[metric]
-        before, after = (sum(getattr(one.verdict, side) for one in rows) for side in ("baseline", "target"))
+        parts = [one for one in rows if is_whole(label, one.series.line.uid)] or rows  # a whole contains its units
+        before, after = (sum(getattr(one.verdict, side) for one in parts) for side in ("baseline", "target"))
         counts = [sum(one.word == word for one in rows) for word in MOVED]
         worse = (after > before) == (rows[0].series.line.better == "lower")
         direction = ("degradation" if worse else "improvement") if any(counts) else ""

@@ -14,7 +14,7 @@ from perfvcs.site.contents import Contents, level, metric
 from perfvcs.site.output import digest, packed
 from perfvcs.site.pages import Revision
 from perfvcs.site.series import fields
-from perfvcs.text.quantity import step
+from perfvcs.text.quantity import at_sizes, step
 
 FILES = 200
 MOVED = 400  # series in a table
@@ -56,10 +56,12 @@ class Commits:
         found = {}
         for which, turn in self._judged.get(number, []):
             series = contents.record.series[which]
-            found[which, turn] = answer.Judged(
-                series, series.verdicts[turn], contents.benchmark(series), contents.environment(series).name
-            )
-        return dict(sorted(found.items(), key=lambda pair: (pair[1].rank, pair[0])))
+            verdict = series.verdicts[turn]
+            called = contents.benchmark(series, sized=verdict.at is None)
+            found[which, turn] = answer.Judged(series, verdict, called, contents.environment(series).name)
+        ordered = sorted(found.items(), key=lambda pair: (pair[1].rank, pair[1].verdict.at is None, pair[0]))
+        seen: set[object] = set()
+        return {where: one for where, one in ordered if one.curve is None or not (one.curve in seen or seen.add(one.curve))}
 
     @cached_property
     def _turns(self) -> dict[int, int]:
@@ -135,7 +137,7 @@ class Commits:
             files=diff.files, more=diff.more, steps=[contents.with_suspects(*pair) for pair in own[number][:STEPS]],
             may=[contents.possible(*pair) for pair in may[number][:MAY]], moved=[self._row(*pair) for pair in moved[:MOVED]],
             left_out=left_out, sentence=answer.sentence(judged), jobs=answer.jobs(judged),
-            rest=answer.rest(judged, self._every[number] - len(judged)), next=self._next(number, found), before=around[0],
+            rest=answer.rest(judged, self._every[number] - len(self._judged.get(number, []))), next=self._next(number, found), before=around[0],
             after=around[1], blamed=contents.blamed.get(contents.record.commits[number], []),
         )  # fmt: skip
 
@@ -154,9 +156,13 @@ class Commits:
 
     def _row(self, number: int, turn: int) -> model.MovedData:
         contents, series = self.contents, self.contents.record.series[number]
+        verdict = series.verdicts[turn]
+        levels, at = (level(series, turn - 1), level(series, turn)), ""
+        if verdict.baseline is not None and verdict.target is not None:  # those that the effect is of
+            levels, at = (verdict.baseline, verdict.target), f" {at_sizes(verdict.at)}" if verdict.at else ""
         return model.MovedData(
-            benchmark=contents.benchmark(series), metric=metric(series), environment=contents.environment(series).name,
-            url=contents.urls[number], since=contents.commit(int(series.places[turn - 1])),
-            levels=step(level(series, turn - 1), level(series, turn), series.line.unit).replace("->", "→"),
-            cell=contents.cell(number, turn),
+            benchmark=contents.benchmark(series, sized=not at), metric=metric(series),
+            environment=contents.environment(series).name, url=contents.urls[number],
+            since=contents.commit(int(series.places[turn - 1])),
+            levels=step(*levels, series.line.unit).replace("->", "→") + at, cell=contents.cell(number, turn),
         )  # fmt: skip

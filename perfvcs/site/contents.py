@@ -176,10 +176,10 @@ class Contents:
         """Metrics of benchmarks that several collectors measured, so that pages say which."""
         return ambiguous((names.what(series.line), series.line.job.collector) for series in self.record.series)
 
-    def benchmark(self, series: SeriesRecord) -> str:
-        """What the benchmark is called, with its collector where several have measured the same of it."""
+    def benchmark(self, series: SeriesRecord, *, sized: bool = True) -> str:
+        """What the benchmark is called, with its size unless all of them are meant, and its collector if several measured the same."""
         line = series.line
-        name = shorten(labelled(line.job.label, line.uid, line.size), names.NAME)
+        name = shorten(labelled(line.job.label, line.uid, line.size if sized else None), names.NAME)
         return f"{name} ({line.job.collector})" if names.what(line) in self.ambiguous else name
 
     def environment(self, series: SeriesRecord) -> model.EnvironmentData:
