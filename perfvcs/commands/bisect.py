@@ -128,11 +128,7 @@ def _write(repository: Repository, bisection: Bisection, output: str | None) -> 
         return
     from pathlib import Path
 
-    from perfvcs import wholefile
-    from perfvcs.errors import UsageError
+    from perfvcs.exchange.delivery import into_file
     from perfvcs.reports.bisectpage import page
 
-    try:
-        wholefile.write(Path(output), page(repository, bisection).encode("utf-8", "replace"))
-    except OSError as error:
-        raise UsageError(f"{output} cannot be written: {error.strerror}: name another file with -o") from None
+    into_file(Path(output), page(repository, bisection).encode("utf-8", "replace"), force=True)

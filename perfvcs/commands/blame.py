@@ -73,11 +73,7 @@ def _write(blame: Blame, output: str) -> None:
     """Write the page."""
     from pathlib import Path
 
-    from perfvcs import wholefile
-    from perfvcs.errors import UsageError
+    from perfvcs.exchange.delivery import into_file
     from perfvcs.reports.blamepage import page
 
-    try:
-        wholefile.write(Path(output), page(blame).encode("utf-8", "replace"))
-    except OSError as error:
-        raise UsageError(f"{output} cannot be written: {error.strerror}: name another file with -o") from None
+    into_file(Path(output), page(blame).encode("utf-8", "replace"), force=True)

@@ -60,8 +60,8 @@ class Commits:
             called = contents.benchmark(series, sized=verdict.at is None)
             found[which, turn] = answer.Judged(series, verdict, called, contents.environment(series).name)
         ordered = sorted(found.items(), key=lambda pair: (pair[1].rank, pair[1].verdict.at is None, pair[0]))
-        seen: set[object] = set()
-        return {where: one for where, one in ordered if one.curve is None or not (one.curve in seen or seen.add(one.curve))}
+        first = {one.curve: where for where, one in reversed(ordered)}
+        return {where: one for where, one in ordered if one.curve is None or first[one.curve] == where}
 
     @cached_property
     def _turns(self) -> dict[int, int]:
@@ -137,8 +137,8 @@ class Commits:
             files=diff.files, more=diff.more, steps=[contents.with_suspects(*pair) for pair in own[number][:STEPS]],
             may=[contents.possible(*pair) for pair in may[number][:MAY]], moved=[self._row(*pair) for pair in moved[:MOVED]],
             left_out=left_out, sentence=answer.sentence(judged), jobs=answer.jobs(judged),
-            rest=answer.rest(judged, self._every[number] - len(self._judged.get(number, []))), next=self._next(number, found), before=around[0],
-            after=around[1], blamed=contents.blamed.get(contents.record.commits[number], []),
+            rest=answer.rest(judged, self._every[number] - len(self._judged.get(number, []))), next=self._next(number, found),
+            before=around[0], after=around[1], blamed=contents.blamed.get(contents.record.commits[number], []),
         )  # fmt: skip
 
     def _next(self, number: int, moved: Mapping[tuple[int, int], answer.Judged]) -> str:

@@ -17,6 +17,7 @@ from samples import noisy, sample_profile
 from perfvcs import formats
 from perfvcs.check import compare
 from perfvcs.errors import UsageError
+from perfvcs.exchange.delivery import into_file
 from perfvcs.profile import Job, Profile
 from perfvcs.repository import Repository
 from perfvcs.summary import Measured
@@ -154,3 +155,11 @@ def test_profiles_are_compared_alone_in_sequences_or_as_summaries() -> None:
     assert reports[0] == reports[1] == reports[2]
     (change,) = reports[0].changes
     assert change.effect == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_path_that_stands_for_an_open_file_is_written_through_and_stays(tmp_path: Path) -> None:
+    with (tmp_path / "page").open("wb") as file:
+        name = Path(f"/proc/self/fd/{file.fileno()}")
+        into_file(name, b"the page", force=False)
+        assert name.is_symlink()
+    assert (tmp_path / "page").read_bytes() == b"the page"

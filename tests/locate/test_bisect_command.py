@@ -231,7 +231,7 @@ def test_the_page_shows_every_commit_and_nothing_of_a_title_is_obeyed(project, p
     assert "<script" not in page and "&lt;script&gt;" in page
     assert page.count('class="certain"') == 1 and page.count('class="likely"') == 2
     assert 'class="named"' in page and "against its parent" in page
-    assert "cannot be written" in perf("bisect", commits[0], *ASK, "-o", "missing/page.html", code=2).err
+    assert "cannot write missing/page.html" in perf("bisect", commits[0], *ASK, "-o", "missing/page.html", code=2).err
 
 
 def test_an_unknown_metric_is_refused_with_those_that_there_are(project, perf):

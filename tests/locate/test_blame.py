@@ -207,7 +207,7 @@ def test_bisect_goes_on_to_the_function_in_the_commit_that_it_names(library, per
 def test_a_page_that_cannot_be_written_is_one_line(library, perf):
     changed(library, SLOWER)
     said = perf("blame", "--metric", "bytecodes", "-q", "--no-proof", "-o", "nowhere/page.html", code=2)
-    assert said.err == "perf: nowhere/page.html cannot be written: No such file or directory: name another file with -o\n"
+    assert said.err == "perf: cannot write nowhere/page.html: No such file or directory: choose another -o\n"
 
 
 def test_sarif_points_to_the_lines(library, perf):

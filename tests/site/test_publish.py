@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
+import msgspec
 import numpy as np
 import pytest
 from conftest import Project, Said, lack
@@ -32,7 +33,7 @@ from perfvcs.git.project import Project as Git
 from perfvcs.history import record
 from perfvcs.index import Index
 from perfvcs.index.lines import Line
-from perfvcs.profile import Environment, Job, Metric, Resources
+from perfvcs.profile import Environment, Job, Metric, Profile, Resources
 from perfvcs.site import about, changes, feed, front, names
 from perfvcs.site import series as site_series
 from perfvcs.site.commits import NEAR, Commits
@@ -1096,3 +1097,36 @@ def test_a_folder_that_git_would_take_for_a_change_is_reported(project: Project,
     project.write(".gitignore", "site/\n")
     assert "note:" not in perf("publish", "site", *QUICK).out
     assert "note:" not in perf("publish", str(tmp_path / "outside"), *QUICK).out
+
+
+def curve(commits: Sequence[str]) -> list[Profile]:
+    """Two commits measured in turns: a job as a whole, and its function at six sizes, which becomes linear."""
+    found = []
+    for slower, profile in enumerate(interleaved(commits, [[0.01] * 10, [0.02] * 10])):
+        random = Random(slower)
+        calls = [(turn, size) for turn in range(10) for size in (10.0, 20.0, 40.0, 80.0, 160.0, 320.0)]
+        times = [1e-6 * (1 + slower * size) * random.uniform(0.99, 1.01) for _, size in calls]
+        rows = Resources(
+            ["sort", "insert"],
+            [0] * 10 + [1] * len(calls),
+            [*range(10), *(turn for turn, _ in calls)],
+            size=[None] * 10 + [size for _, size in calls],
+            metrics={"wall": [*profile.resources.metrics["wall"], *times]},
+        )
+        found.append(msgspec.structs.replace(profile, resources=rows, metrics={"wall": Metric("s")}))
+    return found
+
+
+def test_a_commit_has_one_line_per_curve_with_the_levels_of_its_verdict_and_a_whole_without_its_units(
+    commits: list[str], perf: Perf
+) -> None:
+    store(*curve(commits[:2]))
+    perf("publish", "site", *QUICK)
+    page = data(f"commits/{commits[1][:10]}")
+    assert [row["benchmark"] for row in page["moved"]] == ["sort", "sort: insert"]
+    change, levels = page["moved"][1]["cell"]["effect"], page["moved"][1]["levels"]
+    assert levels.endswith("µs at size 320")
+    before, after = map(float, re.findall(r"[\d.]+", levels)[:2])
+    assert after / before - 1 == pytest.approx(change, rel=0.1)
+    (job,) = page["jobs"]
+    assert (job["levels"], job["series"]) == ("10 → 20 ms", 2)
