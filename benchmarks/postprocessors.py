@@ -29,6 +29,7 @@ CASES: dict[str, tuple[str, dict[str, object], int]] = {  # name, options, sizes
     "moving-average, exponential": ("moving-average", {"kind": "exponential"}, 1000),
     "kernel-regression, rule": ("kernel-regression", {}, 1000),
     "kernel-regression, estimator": ("kernel-regression", {"mode": "estimator"}, 1000),
+    "lowess": ("lowess", {}, 1000),
     "clusterizer, sort-order": ("clusterizer", {"strategy": "sort-order"}, 1000),
     "clusterizer, sliding-window": ("clusterizer", {"strategy": "sliding-window"}, 1000),
     "clusterizer, mixture": ("clusterizer", {}, 1000),
@@ -36,7 +37,7 @@ CASES: dict[str, tuple[str, dict[str, object], int]] = {  # name, options, sizes
     "outliers, around sizes": ("outliers", {"around": "size"}, 10),
     "bootstrap": ("bootstrap", {}, 10),
 }
-UNIT_BY_UNIT = ("kernel-regression, estimator", "clusterizer, mixture")
+UNIT_BY_UNIT = ("kernel-regression, estimator", "lowess", "clusterizer, mixture")
 FEW = 20  # units of these
 
 

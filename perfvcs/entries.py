@@ -90,6 +90,15 @@ class KernelEntry(CurveEntry, frozen=True, tag="kernel-regression"):
     bandwidth_by: str
 
 
+class LowessEntry(CurveEntry, frozen=True, kw_only=True, tag="lowess"):
+    """``band`` is the lower and the upper end at each x of ``points``, with ``confidence``; None where it was not drawn."""
+
+    share: float
+    robust: int
+    confidence: float
+    band: tuple[list[float], list[float]] | None
+
+
 class RegressogramEntry(CurveEntry, frozen=True, tag="regressogram"):
     """The curve is level about each point."""
 
@@ -113,7 +122,7 @@ class BootstrapEntry(ModelEntry, frozen=True, kw_only=True, tag="bootstrap"):
     interval: Pair | None
 
 
-KnownEntry = RegressionEntry | MovingAverageEntry | KernelEntry | RegressogramEntry | BootstrapEntry
+KnownEntry = RegressionEntry | MovingAverageEntry | KernelEntry | LowessEntry | RegressogramEntry | BootstrapEntry
 
 
 class OpenEntry(msgspec.Struct, frozen=True):

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from samples import sample_profile
 
 from perfvcs import plugins
-from perfvcs.entries import as_written
+from perfvcs.entries import LowessEntry, as_written
 from perfvcs.errors import UsageError
 from perfvcs.postprocessors import _kernel
 from perfvcs.postprocessors.kernel_regression import KernelRegression
+from perfvcs.postprocessors.lowess import Lowess
 from perfvcs.postprocessors.moving_average import MovingAverage
 from perfvcs.postprocessors.regressogram import Regressogram
 from perfvcs.profile import REPEATED, Metric, Profile, Resources, decode
@@ -30,6 +31,8 @@ SMOOTHERS = [
     MovingAverage(kind="exponential"),
     KernelRegression(),
     KernelRegression(mode="user", bandwidth=3.0, estimate="lc"),
+    Lowess(),
+    Lowess(share=0.2, robust=0),
 ]
 
 
@@ -336,6 +339,58 @@ def test_another_metric_can_be_x() -> None:
         MovingAverage().apply(profile)
 
 
+def test_lowess_is_that_of_statsmodels() -> None:
+    from statsmodels.nonparametric.smoothers_lowess import lowess
+
+    x, y = curve(rows=200)
+    at, values = points(Lowess(share=0.3, robust=2).apply(timed(x, y)))
+    order = np.argsort(x, kind="stable")
+    expected = lowess(np.array(y)[order], np.array(x)[order], frac=0.3, it=2, xvals=at)
+    assert values == pytest.approx(expected, rel=1e-6)
+
+
+def test_lowess_is_not_bent_by_outliers() -> None:
+    x, y = curve(noise=0.01)
+    spoilt = [value * 40 if place % 25 == 0 else value for place, value in enumerate(y)]
+    clean, bent, robust = (
+        points(smoother.apply(timed(x, values)))[1]
+        for smoother, values in ((Lowess(), y), (Lowess(robust=0), spoilt), (Lowess(), spoilt))
+    )
+    assert np.abs(robust / clean - 1).max() < 0.02
+    assert np.abs(bent / clean - 1).max() > 0.5
+
+
+def test_the_band_of_lowess_holds_a_line_about_as_often_as_it_says() -> None:
+    held = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        x = np.repeat(np.arange(1.0, 31), 8)
+        y = 10 + x + rng.standard_normal(len(x))
+        (entry,) = Lowess(confidence=0.9).apply(timed(x.tolist(), y.tolist())).models
+        assert isinstance(entry, LowessEntry) and entry.band is not None
+        held.append(np.mean([low <= 10 + size <= high for size, low, high in zip(entry.points[0], *entry.band, strict=True)]))
+    assert 0.8 < np.mean(held) < 0.96
+
+
+def test_the_band_of_lowess_is_as_wide_as_executions_differ() -> None:
+    rng = np.random.default_rng(1)
+    execution = np.repeat(np.arange(10), 30)
+    x = np.tile(np.arange(1.0, 31), 10)
+    y = 100 + x + 5 * rng.standard_normal(10)[execution] + 0.1 * rng.standard_normal(300)
+    profile = timed(x.tolist(), y.tolist())
+    runs = msgspec.structs.replace(profile, resources=replace(profile.resources, execution=execution.tolist()))
+    apart, alike = (Lowess().apply(one).models[0] for one in (runs, profile))
+    assert isinstance(apart, LowessEntry) and isinstance(alike, LowessEntry) and apart.band and alike.band
+    wide, narrow = (np.subtract(*one.band[::-1]) for one in (apart, alike) if one.band)
+    assert (wide > 2 * narrow).all()
+
+
+def test_very_many_units_have_no_band() -> None:
+    x, units = np.tile([1.0, 2.0, 3.0], 101), np.repeat(np.arange(101), 3)
+    found = Lowess().apply(timed(x.tolist(), (x + 1).tolist(), units.tolist()))
+    assert len(found.models) == 101 and {one.band for one in found.models if isinstance(one, LowessEntry)} == {None}
+
+
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
@@ -348,6 +403,8 @@ def test_another_metric_can_be_x() -> None:
         ("regressogram", {"buckets": "stoned"}, "did you mean `stone`"),
         ("regressogram", {"buckets": 1000}, "buckets is 1000: give a whole number from 1 to 200"),
         ("regressogram", {"statistic": "mode"}, "statistic cannot be 'mode'"),
+        ("lowess", {"share": 0}, "share is 0.0: give a number above 0, at most 1, such as 0.5"),
+        ("lowess", {"robust": 1.5}, "robust"),
         ("kernel-regression", {"mode": "user"}, "needs a bandwidth"),
         ("kernel-regression", {"bandwidth": 3}, 'needs mode = "user"'),
         ("kernel-regression", {"mode": "user", "bandwidth": -1}, "bandwidth is -1.0: give a number above 0, such as 50"),

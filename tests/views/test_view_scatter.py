@@ -23,6 +23,7 @@ from perfvcs.errors import UsageError
 from perfvcs.page import render
 from perfvcs.postprocessors.clusterizer import Clusterizer
 from perfvcs.postprocessors.kernel_regression import KernelRegression
+from perfvcs.postprocessors.lowess import Lowess
 from perfvcs.postprocessors.moving_average import MovingAverage
 from perfvcs.postprocessors.outliers import Outliers
 from perfvcs.postprocessors.regression import Regression
@@ -278,6 +279,18 @@ def test_curves_that_postprocessors_left_are_drawn_with_what_they_are() -> None:
     assert type(lines(above)["stored regressogram"].glyph).__name__ == "Step"
 
 
+def test_a_stored_band_is_drawn_around_its_curve() -> None:
+    profile = fitted(Lowess())
+    band = next(iter(profile.models)).band
+    below = msgspec.structs.replace(profile.models[0], band=([-1.0] * len(band[0]), band[1]))
+    for model, clipped in ((profile.models[0], False), (below, True)):
+        for above in drawn(search(msgspec.structs.replace(profile, models=[model])))[::2]:
+            (entry,) = (item for item in above.select_one(Legend).items if "lowess" in item.label.value)
+            curve, area = (one.data_source.data for one in entry.renderers)
+            assert (area["low"] < curve["y"]).all() and (curve["y"] <= area["high"]).all()
+            assert (area["low"] > 0).all() or (clipped and not isinstance(above.y_scale, LogScale))
+
+
 def test_a_stored_model_is_the_curve_that_its_coefficients_say() -> None:
     profile = fitted(Regression(models=["linear"]), curve=lambda n: 1e-7 + 2e-9 * n)
     (curve,), unreadable = stored([profile], durations_of(profile, "search"), "linear")
@@ -306,6 +319,18 @@ def durations_of(profile: Profile, uid: str) -> Any:
         {"postprocessor": "regressogram", "points": [[1.0, 2.0], [1.0]]},
         {"postprocessor": "moving-average", "points": [[2.0, 1.0], [1.0, 1.0]]},
         {"postprocessor": "moving-average"},
+        {
+            "postprocessor": "lowess",
+            "points": [[1.0, 2.0], [1.0, 2.0]],
+            "x": [1.0, 2.0],
+            "rows": 2,
+            "sizes": 2,
+            "r2": 1.0,
+            "share": 0.5,
+            "robust": 3,
+            "confidence": 0.99,
+            "band": [[1.0], [2.0, 3.0]],
+        },
         {"postprocessor": "kernel-regression", "points": "</script><img src=x onerror=alert(1)>"},
     ],
 )

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
     Entries = list[tuple[str, list[GlyphRenderer[Any]]]]
 
+BELOW = 1000.0  # times: how far a band reaches down on a logarithmic axis where its lower end is not above 0
 ROWS = ("rows", "cluster", "other clusters", "marked")  # how entries of the legend begin that are rows
 STORED = CYCLE[2:] + CYCLE[:2]
 
@@ -125,8 +126,8 @@ class Cloud:
             line = model_line(plot, side, model, place, axis, chosen.factor)
             entries.append((f"▸ {model} r² {r2}" if model == choice.model() else f"{model} r² {r2}", [line]))
         for place, curve in enumerate(curves):
-            line = _curve(plot, curve, STORED[place % len(STORED)], axis, chosen.factor)
-            entries.append((f"stored {curve.name}", [line]))
+            drawn_curve = _curve(plot, curve, STORED[place % len(STORED)], axis, chosen.factor)
+            entries.append((f"stored {curve.name}", drawn_curve))
         self._bound(plot, entries, [low * chosen.factor, high * chosen.factor])
         legend(plot, entries)
         return plot
@@ -239,13 +240,20 @@ def clouds(subject: Subject) -> list[Cloud]:
     return drawn
 
 
-def _curve(plot: figure, curve: StoredCurve, colour: str, axis: Axis, factor: float) -> GlyphRenderer[Any]:
-    """A stored curve."""
-    from bokeh.models import Line, Step
+def _curve(plot: figure, curve: StoredCurve, colour: str, axis: Axis, factor: float) -> list[GlyphRenderer[Any]]:
+    """A stored curve, above its band."""
+    import numpy as np
+    from bokeh.models import Line, Step, VArea
 
     shown = (curve.x > 0) | (axis == "linear")
     data = source(x=curve.x[shown], y=curve.y[shown] * factor, told=[shorten(curve.details, HOVER)] * int(shown.sum()))
     style: dict[str, Any] = {"line_color": colour, "line_width": 2, "line_dash": [8, 3]}
     line = plot.add_glyph(data, Step(x="x", y="y", mode="center", **style) if curve.steps else Line(x="x", y="y", **style))
     hover(plot, [line], [(f"stored {curve.name}", "@told")])
-    return line
+    if curve.band is None:
+        return [line]
+    low, high = (end[shown] * factor for end in curve.band)
+    if axis == "log":
+        low = np.where(low > 0, low, curve.y[shown] * factor / BELOW)  # what is below 0 has no place on it
+    area = VArea(x="x", y1="low", y2="high", fill_color=colour, fill_alpha=0.2)
+    return [line, plot.add_glyph(source(x=curve.x[shown], low=low, high=high), area)]

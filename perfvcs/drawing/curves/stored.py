@@ -10,7 +10,7 @@ from msgspec import UNSET
 
 from perfvcs.drawing.curves.sides import grid
 from perfvcs.drawing.samples import DrawnSample
-from perfvcs.entries import AnyEntry, CurveEntry, OpenEntry, RegressionEntry, over_sizes
+from perfvcs.entries import AnyEntry, CurveEntry, LowessEntry, OpenEntry, RegressionEntry, over_sizes
 from perfvcs.profile import Profile
 from perfvcs.text.quantity import number
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 FITTED = "regression"
-SMOOTHED = ("moving-average", "kernel-regression", "regressogram")
+SMOOTHED = ("moving-average", "kernel-regression", "lowess", "regressogram")
 MOST_POINTS = 1000  # points of one curve, and curves of one unit: more are not ours
-DETAILS = ("kind", "window", "alpha", "bandwidth", "statistic", "buckets")
+DETAILS = ("kind", "window", "alpha", "bandwidth", "share", "robust", "statistic", "buckets")
 
 
 @dataclass(frozen=True)
 class StoredCurve:
     """A curve with its name and what is known of it: ``x`` rising, both of the shape (points,), NaN where there is a gap.
 
-    ``y`` is in the metric's unit; ``steps`` says that it is level about each point.
+    ``y`` is in the metric's unit; ``steps`` says that it is level about each point. ``band`` is its lower and upper end, where it has any.
     """
 
     name: str
@@ -40,6 +40,7 @@ class StoredCurve:
     x: Floats
     y: Floats
     steps: bool = False
+    band: tuple[Floats, Floats] | None = None
 
 
 def stored(profiles: Iterable[Profile], sample: DrawnSample, axis: Axis) -> tuple[list[StoredCurve], int]:
@@ -79,10 +80,14 @@ def _smooth(entry: CurveEntry) -> StoredCurve:
     x, y = (np.asarray(column, dtype=np.float64) for column in entry.points)
     if not 0 < len(x) == len(y) <= MOST_POINTS or not (np.diff(x) >= 0).all():
         raise ValueError("these are not points of a curve")
+    band = entry.band if isinstance(entry, LowessEntry) else None
+    if band is not None and {len(end) for end in band} != {len(x)}:
+        raise ValueError("this is not a band of these points")
+    ends = (np.asarray(band[0], dtype=np.float64), np.asarray(band[1], dtype=np.float64)) if band else None
     values = ((name, getattr(entry, name, UNSET)) for name in DETAILS)
     told = [f"{name} {value if isinstance(value, str) else number(value)}" for name, value in values if value is not UNSET]
     details = ", ".join([*told, *_explained(entry)])
-    return StoredCurve(entry.postprocessor.replace("-", " "), details, x, y, entry.postprocessor == "regressogram")
+    return StoredCurve(entry.postprocessor.replace("-", " "), details, x, y, entry.postprocessor == "regressogram", ends)
 
 
 def _checked(entry: RegressionEntry) -> RegressionEntry:

@@ -1,0 +1,133 @@
+"""A smooth curve that outliers do not bend, with the band in which it lies."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+from perfvcs.entries import LowessEntry
+from perfvcs.postprocessors._curve import CurvePoints, entries, most_points
+from perfvcs.postprocessors._groups import group, thin
+from perfvcs.postprocessors._options import check_number
+from perfvcs.postprocessors._outcome import conclude
+from perfvcs.postprocessors._rows import chosen, rows
+from perfvcs.profile import Profile
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SEARCHED = 300  # rows of a unit that are fitted: the time grows with their square
+DRAWS = 50  # of a band
+FEWEST_DRAWS = 20  # with fewer a band is not worth showing
+MOST_DRAWS = 2_000  # of all units
+FEWEST_EXECUTIONS = 5  # that are drawn as a whole; of fewer, single rows are
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Lowess:
+    """Fits a line around each size to the nearest rows, in which outliers weigh little, with a band around the curve.
+
+    ``share`` is the part of a unit's rows that each line takes in. ``robust`` counts how often rows far from the curve lose weight and
+    the curve is fitted again. The band holds the true curve at each size with the given ``confidence``: it is as wide as curves differ
+    that are fitted to resampled executions (to resampled rows if there are fewer than five executions). A unit's band takes 50 draws,
+    fewer for more than 40 units; for more than 100 there is none. At most 300 rows of a unit are used, taken evenly. ``of`` names the
+    metrics (by default, all that are judged); ``by`` names the column of x. Source: Cleveland 1979, by statsmodels.
+    """
+
+    share: float = 0.5
+    robust: int = 3
+    confidence: float = 0.99
+    of: tuple[str, ...] = ()
+    by: str = "size"
+
+    def __post_init__(self) -> None:
+        check_number(self, "share", 0, 1, "0.5", above=True)
+        check_number(self, "robust", 0, 100, "3", whole=True)
+        check_number(self, "confidence", 0.5, 0.9999, "0.99")
+
+    def apply(self, profile: Profile) -> Profile:
+        """The profile with a model per unit and metric."""
+        return conclude(
+            profile, self, [entry for metric in chosen(profile, self.of, self.by) for entry in self._of(profile, metric)]
+        )
+
+    def _of(self, profile: Profile, metric: str) -> list[LowessEntry]:
+        import numpy as np
+
+        groups = group(rows(profile, metric, self.by), self.by)
+        execution = np.array(profile.resources.integers("execution"), dtype=np.intp)[groups.place]
+        kept = thin(groups.number, len(groups), SEARCHED)
+        draws = min(DRAWS, MOST_DRAWS // max(len(groups), 1))
+        draws = draws if draws >= FEWEST_DRAWS else 0
+        xs, ys, bands = [], [], np.full(len(groups), None, dtype=object)
+        for place in range(len(groups)):
+            own = np.flatnonzero(kept[groups.starts[place] : groups.starts[place] + groups.counts[place]]) + groups.starts[place]
+            x, y = groups.x[own], groups.y[own]
+            at = _sizes(x, most_points(len(groups)))
+            xs.append(at)
+            ys.append(self._curve(x, y, at))
+            if draws and len(at) > 1:
+                bands[place] = self._band(x, y, execution[own], at, ys[-1], draws, scale=float(groups.y_scale[place]))
+        number = np.repeat(np.arange(len(groups)), [len(at) for at in xs])
+        curve = CurvePoints(number, *(np.concatenate([*parts, np.empty(0)]) for parts in (xs, ys)))
+        options = {
+            "share": np.full(len(groups), self.share), "robust": np.full(len(groups), self.robust),
+            "confidence": np.full(len(groups), self.confidence), "band": bands,
+        }  # fmt: skip
+        return entries(LowessEntry, profile, metric, self.by, groups, curve, options)
+
+    def _curve(self, x: NDArray[np.float64], y: NDArray[np.float64], at: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The curve at some sizes: a line through the means of the sizes where the nearest rows all have one size."""
+        import numpy as np
+        from statsmodels.nonparametric.smoothers_lowess import lowess
+
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")  # of a window without a width, whose value is nan
+            found: NDArray[np.float64] = lowess(y, x, frac=self.share, it=self.robust, xvals=at, is_sorted=True)
+        sizes, number = np.unique(x, return_inverse=True)
+        means = np.bincount(number, y) / np.bincount(number)
+        return np.where(np.isfinite(found), found, np.interp(at, sizes, means))
+
+    def _band(
+        self,
+        x: NDArray[np.float64],
+        y: NDArray[np.float64],
+        execution: NDArray[np.intp],
+        at: NDArray[np.float64],
+        curve: NDArray[np.float64],
+        draws: int,
+        *,
+        scale: float,
+    ) -> tuple[list[float], list[float]]:
+        """The lower and the upper end at each size, in the metric's unit."""
+        import numpy as np
+
+        runs, run = np.unique(execution, return_inverse=True)
+        drawn = runs if len(runs) >= FEWEST_EXECUTIONS else np.arange(len(x))
+        member = run if len(runs) >= FEWEST_EXECUTIONS else drawn
+        curves = np.empty((draws, len(at)))
+        random = np.random.default_rng(SEED)  # anew for each unit, so that their order does not matter
+        for draw in range(draws):
+            weight = np.bincount(random.integers(0, len(drawn), len(drawn)), minlength=len(drawn))
+            taken = np.repeat(np.arange(len(x)), weight[member])
+            curves[draw] = self._curve(x[taken], y[taken], at)
+        # fewer executions differ by less than their share of what they are drawn from
+        width = (
+            NormalDist().inv_cdf((1 + self.confidence) / 2) * curves.std(axis=0, ddof=1) * np.sqrt(len(drawn) / (len(drawn) - 1))
+        )
+        largest = np.finfo(np.float64).max
+        with np.errstate(over="ignore"):
+            low, high = (np.clip((curve + sign * width) * scale, -largest, largest) for sign in (-1, 1))
+        return low.tolist(), high.tolist()
+
+
+def _sizes(x: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+    """At most so many of the distinct sizes, evenly and with both ends."""
+    import numpy as np
+
+    sizes = np.unique(x)
+    return sizes[thin(np.zeros(len(sizes), dtype=np.intp), 1, most)]
