@@ -1,6 +1,6 @@
 """`perf bisect` on real projects: 64 real commits of each, into one of which a slowdown was planted, beside `git bisect run`.
 
-    python benchmarks/bisecting_planted.py CLONES FOLDER [--only NAME ...] [--seed 1]
+    python benchmarks/bisecting_planted.py CLONES FOLDER [--only NAME ...] [--seed 1] [--asv ASV [--made]]
 
 CLONES holds a clone of each project of ``PROJECTS``: a folder named like it, or bare and ending in `+NAME/repo`. In FOLDER a
 repository is made of 64 commits of each project along the first parents: the newest ones among which the benchmark's instructions, in a
@@ -8,7 +8,9 @@ sample of them, differ by less than half of what is planted (larger real changes
 again). From one commit on, chosen by chance, a function that the benchmark calls runs a loop first, which costs 3 to 20 % of the
 benchmark's CPU time, calibrated here. A line per project: what was planted, what was named, builds, executions, commits whose
 instructions were counted, and minutes; and the same of a `git bisect run` that compares the median of five executions with the middle
-between the medians of both ends. It is right where the planted commit is among those that are named.
+between the medians of both ends. It is right where the planted commit is among those that are named. With the program ASV, `asv find`
+searches the projects in Python, too, by the CPU time of what the benchmark does after its imports; with --made it does that only, in the
+repositories that an earlier call has made.
 """
 
 from __future__ import annotations
@@ -107,7 +109,7 @@ int main(void)
     unsigned long size, total = 0;
     for (unsigned place = 0; place < sizeof text; place++)
         text[place] = (unsigned char)("abcdefgh"[place * place % 7] + place / 1000 % 5);
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; round < 400; round++) {
         size = sizeof packed;
         if (round % 10 == 0 && compress2(packed, &size, text, sizeof text, 6) != Z_OK)
             return 1;
@@ -151,7 +153,7 @@ for number in range(12):
 """, 0.20),
     Planted("boltons", "boltons/iterutils.py", "chunked_iter", """
 from boltons.iterutils import chunked, remap, windowed
-for number in range(120):
+for number in range(400):
     chunked(list(range(3000)), 7)
     list(windowed(range(1000), 3))
 """, 0.06),
@@ -167,7 +169,7 @@ for number in range(250):
 import tomli
 part = "name = 'value'\\nlist = [1, 2, 3]\\ndate = 1979-05-27T07:32:00Z\\nnested = {a = 1, b = {c = 2.5}}\\n"
 text = "".join(f"[table{number}]\\n{part}" for number in range(60))
-for number in range(14):
+for number in range(60):
     tomli.loads(text)
 """, 0.15),
     Planted("cJSON", "cJSON.c", "parse_value", JSON_C.format(
@@ -196,7 +198,8 @@ def git(folder: Path, *args: str, text: str | None = None, **environment: str) -
 def with_loop(source: str, project: Planted, turns: int) -> str:
     """A source whose function runs a loop first; raises ValueError where it has no such function."""
     if project.is_c:
-        pattern = re.compile(rf"^[\w \t*()]*\b{project.function}\s*\([^;{{}}]*\)\s*\{{", re.MULTILINE)
+        # not a mention in a comment; types of parameters may follow their list
+        pattern = re.compile(rf"^\w[\w \t*()]*\b{project.function}\s*\([^;{{}}]*\)\s*(?:[\w\s*,]+;\s*)*\{{", re.MULTILINE)
         loop = f" for (volatile int perf_turn = 0; perf_turn < {turns}; perf_turn++) {{ }}"
         found = pattern.search(source)
         if not found:
@@ -343,12 +346,17 @@ def has(clone: Path, commit: str, file: str) -> bool:
 
 
 def calibrated(project: Planted, clone: Path, scratch: Path, commit: str) -> int:
-    """How many turns of the loop slow the benchmark down as asked for: by the least CPU time with and without."""
+    """How many turns of the loop slow the benchmark down as asked for: by the least CPU time with and without.
+
+    A loop that takes as long as all the rest is timed, since the noise of a busy machine is as large as what is planted.
+    """
     trial = 2000 if project.is_c else 1000
     while True:
         without, planted = least(project, clone, scratch, [(commit, 0), (commit, trial)])
-        if planted > 1.1 * without or trial > 10**7:
+        if planted > 2 * without:
             return max(1, round(project.size * without * trial / (planted - without)))
+        if trial > 10**7:
+            raise SystemExit(f"{project.name}: the benchmark does not run {project.function}")
         trial *= 4
 
 
@@ -372,6 +380,56 @@ def naive(project: Planted, folder: Path, commits: list[str]) -> tuple[int, int,
     return high, builds, (time.monotonic() - begin) / 60
 
 
+ASV_INSTALL = """
+import sys, sysconfig
+with open(sysconfig.get_path("purelib") + "/task.pth", "w") as file:
+    file.write(f"{sys.argv[1]}/src\\n{sys.argv[1]}\\n")
+"""
+ASV_TASK = """
+import time
+imports = compile({imports!r}, "imports", "exec")
+work = compile({work!r}, "work", "exec")
+space = {{}}
+
+
+class Task:
+    timer = time.process_time
+
+    def setup(self):
+        exec(imports, space)
+
+    def time_task(self):
+        exec(work, space)
+"""
+
+
+def asv_find(asv: str, project: Planted, folder: Path, commits: list[str]) -> tuple[int, int, float]:
+    """`asv find`: the commit that it names (-1: none), its builds, and its minutes."""
+    place = folder.with_name(f"{folder.name}-asv").resolve()
+    (place / "benchmarks").mkdir(parents=True, exist_ok=True)
+    (place / "benchmarks" / "__init__.py").write_text("")
+    lines = project.work.strip().split("\n")
+    imports = [line for line in lines if re.match(r"(from|import)\b", line)]
+    work = [line for line in lines if line not in imports]
+    task = ASV_TASK.format(imports="\n".join(imports), work="\n".join(work))
+    (place / "benchmarks" / "task.py").write_text(task)
+    (place / "install.py").write_text(ASV_INSTALL)
+    about = {
+        "version": 1, "project": project.name, "repo": str(folder), "branches": ["main"], "environment_type": "virtualenv",
+        "pythons": [f"{sys.version_info[0]}.{sys.version_info[1]}"], "build_command": [], "uninstall_command": [],
+        "install_command": [f"python {place}/install.py {{build_dir}}"],
+    }  # fmt: skip
+    (place / "asv.conf.json").write_text(json.dumps(about))
+    subprocess.run([asv, "machine", "--yes"], cwd=place, check=True, capture_output=True)
+    begin = time.monotonic()
+    words = [asv, "find", "--verbose", f"{commits[0]}..{commits[-1]}", "Task.time_task"]
+    said = subprocess.run(words, cwd=place, capture_output=True, text=True, check=False)
+    (place / "log").write_text(said.stdout + said.stderr)
+    found = re.search(r"Greatest regression found: ([0-9a-f]+)", said.stdout)
+    number = next((number for number, one in enumerate(commits) if found and one.startswith(found[1])), -1)
+    return number, len(re.findall(r"Installing [0-9a-f]+", said.stdout)), (time.monotonic() - begin) / 60
+
+
 def clone_of(clones: Path, name: str) -> Path:
     for place in (clones / name, *clones.glob(f"*+{name}/repo")):
         if place.exists():
@@ -385,11 +443,18 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--asv", default="", metavar="ASV", help="the program asv, whose find is to be run as well")
+    parser.add_argument("--made", action="store_true", help="run only asv, in repositories that are there")
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     for place, project in enumerate(PROJECTS):
         culprit = random.Random(f"{asked.seed} {place}").randrange(2, COMMITS - 1)
         if asked.only and project.name not in asked.only:
+            continue
+        if asked.made:
+            folder = asked.folder.resolve() / project.name
+            if folder.exists() and not project.is_c:
+                say_asv(asked.asv, project, folder, git(folder, "rev-list", "--reverse", "--first-parent", "main").split())
             continue
         clone, folder = clone_of(asked.clones.resolve(), project.name), asked.folder.resolve() / project.name
         scratch = folder.with_name(f"{folder.name}-scratch")
@@ -417,6 +482,13 @@ def main() -> None:
             f"git bisect run: {guess}, {builds} builds, {minutes:.1f} min",
             flush=True,
         )
+        if asked.asv and not project.is_c:
+            say_asv(asked.asv, project, folder, commits)
+
+
+def say_asv(asv: str, project: Planted, folder: Path, commits: list[str]) -> None:
+    number, builds, minutes = asv_find(asv, project, folder, commits)
+    print(f"{project.name:11} asv find: {number}, {builds} builds, {minutes:.1f} min", flush=True)
 
 
 if __name__ == "__main__":
