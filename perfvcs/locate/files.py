@@ -18,15 +18,18 @@ _PLAIN = re.compile(
     re.IGNORECASE,
 )
 _FOLDERS = re.compile(r"(?:docs?|documentation|man)/", re.IGNORECASE)
-# what tells other services and editors how to treat the project
+# what tells other services, packagers and editors how to treat the project
+_SERVICES = re.compile(
+    r"(?:\.github|\.gitlab|\.circleci|\.buildkite|\.azure-pipelines|\.vscode|\.idea|\.changeset|\.devcontainer|\.tx|\.woodpecker"
+    r"|conda\.recipe)/"
+)
 _OTHERS = re.compile(
-    r"(?:\.github|\.gitlab|\.circleci|\.buildkite|\.azure-pipelines|\.vscode|\.idea|\.changeset|\.devcontainer|\.tx|\.woodpecker)/"
-    r"|(?:.*/)?(?:\.gitignore|\.mailmap|\.editorconfig|\.pre-commit-config\.ya?ml|\.readthedocs\.ya?ml|readthedocs\.ya?ml|\.travis\.yml"
+    r"(?:.*/)?(?:\.gitignore|\.mailmap|\.editorconfig|\.pre-commit-config\.ya?ml|\.readthedocs\.ya?ml|readthedocs\.ya?ml|\.travis\.yml"
     r"|\.?appveyor\.yml|azure-pipelines\.yml|\.gitlab-ci\.yml|\.coveragerc|\.?codecov\.ya?ml|\.pylintrc|\.flake8|\.?ruff\.toml|mypy\.ini"
     r"|\.mypy\.ini|\.isort\.cfg|\.style\.yapf|\.yamllint(?:\.ya?ml)?|\.clang-format|\.clang-tidy|renovate\.json|\.git-blame-ignore-revs"
     r"|\.codespellrc|\.all-contributorsrc|\.bumpversion\.cfg|\.bumpversion\.toml|\.landscape\.ya?ml|\.coveralls\.yml|\.lgtm\.yml"
     r"|\.deepsource\.toml|\.sourcery\.ya?ml|\.pyup\.yml|dependabot\.yml|cliff\.toml|\.dockerignore|py\.typed|MANIFEST\.in|\.zenodo\.json"
-    r"|\.gitlint|\.markdownlint.*|\.prettierrc.*|\.prettierignore|_config\.yml|netlify\.toml|\.nojekyll)"
+    r"|\.gitlint|\.binstar\.yml|\.markdownlint.*|\.prettierrc.*|\.prettierignore|_config\.yml|netlify\.toml|\.nojekyll)"
 )
 _BUILD = re.compile(
     r"(?:.*/)?(?:setup\.py|setup\.cfg|pyproject\.toml|tox\.ini|pytest\.ini|noxfile\.py|[Mm]akefile.*|GNUmakefile|CMakeLists\.txt|meson\.build"
@@ -42,6 +45,7 @@ _PROJECT = frozenset({
     "version", "description", "readme", "license", "license-files", "authors", "maintainers", "keywords", "classifiers", "urls", "homepage",
     "repository", "documentation", "packages", "url", "author", "author_email", "maintainer", "maintainer_email", "long_description",
     "long_description_content_type", "project_urls", "license_file", "license_files", "platforms", "platform", "download_url", "name",
+    "python_requires", "requires-python",
 })  # fmt: skip
 _TOOLS = frozenset({
     "ruff", "black", "isort", "mypy", "pylint", "flake8", "coverage", "towncrier", "bumpversion", "bumpver", "tbump", "commitizen",
@@ -60,9 +64,7 @@ def why(path: str) -> str:
     name = path.rpartition("/")[2]
     if name == FILE:
         return "it says what is measured"
-    if name == ACCEPTED or name.endswith((".pyc", ".pyo")) or _OTHERS.fullmatch(path):
-        return ""
-    if path.startswith(".") and "/" in path and _OTHERS.match(path):
+    if name == ACCEPTED or name.endswith((".pyc", ".pyo")) or _SERVICES.match(path) or _OTHERS.fullmatch(path):
         return ""
     if _BUILD.fullmatch(path):
         return "it says how the project is built or run"

@@ -46,7 +46,8 @@ def test_what_runs_outside_of_functions_touches_whoever_loads_the_file(library):
         ("README.md", "# The library\n"), ("docs/conf.py", "x = 1\n"), ("CHANGES", "1.1\n"), (".github/workflows/tests.yml", "on: push\n"),
         ("lib.py", f'"""A library."""\n{LIBRARY}'), ("setup.py", "from setuptools import setup\nsetup(version='2')\n"),
         ("perf-accepted.toml", ""), ("__pycache__/lib.cpython-311.pyc", "x"), ("tests/.gitignore", "*.o\n"),
-        ("docs/_static/logo.png", "png"),
+        ("docs/_static/logo.png", "png"), ("conda.recipe/meta.yaml", "version: 2\n"), (".binstar.yml", "user: a\n"),
+        ("setup.py", "from setuptools import setup\nsetup(version='1', python_requires='>=3.8')\n"),
     ],
 )  # fmt: skip
 def test_documents_and_descriptions_are_nothing(library, name, text):
@@ -69,6 +70,8 @@ def test_documents_and_descriptions_are_nothing(library, name, text):
         ("Makefile", "all:\n", "it says how the project is built or run"),
         ("lib/fast.pyx", "cdef int f(): pass\n", "who reads it is not known"),
         (".hidden/words", "a", "who reads it is not known"),
+        (".hidden/py.typed.words", "a", "who reads it is not known"),
+        ("conda.yaml", "a", "it says which packages are installed"),
     ],
 )
 def test_what_cannot_be_seen_has_a_reason(library, name, text, why):
