@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import log
+from math import expm1, log
 from typing import TYPE_CHECKING
 
 from perfvcs.locate.decision import decide
@@ -25,10 +25,16 @@ CHEAP = 60.0  # seconds that counting may take in any case
 
 @dataclass(frozen=True)
 class Guide:
-    """What counts say: the difference of the ends, and each commit's share of it as a probability, shape (commits,)."""
+    """What counts say: the difference of the ends, as a logarithm that is above 0 where the bad one is worse, and the probability of each
+    commit to have made it, shape (commits,).
+    """
 
     effect: float
     jump: NDArray[np.float64]
+
+    def relative(self, *, improvement: bool = False) -> float:
+        """The bad end's count by the good one's, minus 1."""
+        return expm1(-self.effect if improvement else self.effect)
 
 
 @dataclass

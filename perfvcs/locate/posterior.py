@@ -47,13 +47,18 @@ class Belief:
 
     def range(self, share: float = 0.95) -> list[int]:
         """The fewest commits that hold that share of what is expected to jump, in order."""
-        found, held, whole = [], 0.0, float(self.jump.sum())
-        for place in self.jump.argsort()[::-1].tolist():
-            if held >= share * whole:
-                break
-            found.append(place + 1)
-            held += float(self.jump[place])
-        return sorted(found)
+        return likeliest(self.jump, share)
+
+
+def likeliest(jump: NDArray[np.float64], share: float = 0.95) -> list[int]:
+    """The fewest commits that hold a share of the jumps that are expected, in order; ``jump`` has place 0 for commit 1."""
+    found, held, whole = [], 0.0, float(jump.sum())
+    for place in jump.argsort()[::-1].tolist():
+        if held >= share * whole:
+            break
+        found.append(place + 1)
+        held += float(jump[place])
+    return sorted(found)
 
 
 def believe(summary: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:

@@ -54,6 +54,7 @@ class Outcome:
     """How a bisection ended: ``why`` as in ``NextStep``, or ``budget``; ``executions`` with all that was measured for it before.
 
     ``values`` has the mean of each commit by its number, ``sides`` those of the parent and the commit where the two were measured in turns.
+    ``guide`` is what counts of instructions say, if they were taken and differ.
     """
 
     decision: Decision
@@ -64,6 +65,7 @@ class Outcome:
     executions: int
     values: Mapping[int, float]
     sides: Mapping[int, tuple[float, float]]
+    guide: Guide | None = None
 
 
 class Search:
@@ -92,12 +94,16 @@ class Search:
         self.begun.ended = ""
         try:
             with self.kept.stack:
-                while (decision := self._decide()).step.what != "ended" and not _is_over(deadline):
+                decision = self._decide()
+                while not _is_over(deadline):
                     if self._takes_counts(decision):
                         self._count()
-                        continue
-                    self._announce(decision)
-                    self._measure(decision.step, deadline)
+                    elif decision.step.what == "ended":
+                        break
+                    else:
+                        self._announce(decision)
+                        self._measure(decision.step, deadline)
+                    decision = self._decide()
         finally:
             self.begun.seconds = before + time.monotonic() - begin
             self.saved.write()
@@ -113,6 +119,7 @@ class Search:
             sum(self.seen.counts().values()),
             self.seen.values(),
             self.seen.sides(),
+            self.guide,
         )
 
     # -- what is known --------------------------------------------------------------------------------------------------------------
@@ -157,15 +164,18 @@ class Search:
         return f" ({counted(len(decision.belief.range()), 'commit')} in question, {counted(builds, 'build')} to come{left})"
 
     def _takes_counts(self, decision: Decision) -> bool:
-        """Whether counts of instructions are to guide the search from here on."""
+        """Whether counts of instructions are to guide the search from here on, or to say where else to look if times show nothing."""
+        unproved = decision.step.why == "unproved"
         if (
             self._guided
-            or decision.step.what != "block"
+            or not (decision.step.what == "block" or unproved)
             or self.span.last < FEWEST_GUIDED
             or self.begun.target.metric not in TIMES
         ):
             return False
-        builds, blocks = remaining(decision, self.seen.evidence())
+        builds, blocks = (
+            remaining(decision, self.seen.evidence()) if not unproved else (self.span.last.bit_length(), len(self.seen.blocks))
+        )
         seconds = self.seen.mean([value for block in self.seen.blocks for value in block.values])
         return bool(self.begun.counted) or pays(seconds, builds + COUNTED_MORE, blocks)
 

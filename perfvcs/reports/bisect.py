@@ -40,6 +40,7 @@ def lines(repository: Repository, bisection: Bisection) -> Iterator[str]:
     if bisection.why != "found":
         yield from wrapped(_undecided(bisection))
         yield from _range(bisection, about)
+        yield from _by_counts(bisection, about)
     yield ""
     yield from wrapped(f"bisected {_effort(bisection)}")
     yield from _skipped(bisection)
@@ -131,6 +132,19 @@ def _range(bisection: Bisection, about: dict[str, Commit]) -> Iterator[str]:
         yield title(about[bisection.span.commits[place]], f"{100 * float(belief.jump[place - 1]):5.1f} %  ")
     if len(held) > LISTED:
         yield f"and {len(held) - LISTED} more, from {bisection.span.commits[held[0]][:10]} to {bisection.span.commits[held[-1]][:10]}"
+
+
+def _by_counts(bisection: Bisection, about: dict[str, Commit]) -> Iterator[str]:
+    """Where instructions changed, if times do not show that the ends differ."""
+    from perfvcs.locate.posterior import likeliest
+
+    guide = bisection.outcome.guide if bisection.outcome else None
+    if guide is None or bisection.why != "unproved":
+        return
+    size = percent(guide.relative(improvement=bisection.improvement))
+    yield from wrapped(f"instructions, whose counts repeat, do differ: {size}, made by")
+    for place in likeliest(guide.jump)[:LISTED]:
+        yield title(about[bisection.span.commits[place]], f"{100 * float(guide.jump[place - 1]):5.1f} %  ")
 
 
 def _skipped(bisection: Bisection) -> Iterator[str]:

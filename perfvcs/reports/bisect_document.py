@@ -8,6 +8,7 @@ import msgspec
 
 from perfvcs.locate.bisection import describe_target
 from perfvcs.locate.effects import effect, own
+from perfvcs.locate.posterior import likeliest
 from perfvcs.text.characters import escaped
 
 if TYPE_CHECKING:
@@ -51,6 +52,13 @@ def document(bisection: Bisection) -> dict[str, Any]:
         "blocks": outcome.blocks,
         "executions": outcome.executions,
         "counted": begun.counted,
+        "instructions": outcome.guide
+        and {
+            "effect": outcome.guide.relative(improvement=bisection.improvement),
+            "commits": {
+                bisection.span.commits[place]: float(outcome.guide.jump[place - 1]) for place in likeliest(outcome.guide.jump)
+            },
+        },
         "built": len(begun.built),
         "seconds": begun.seconds,
         "sessions": [one.session for one in begun.sessions],

@@ -9,6 +9,9 @@ import pytest
 from conftest import processes_in
 from test_bisect_command import ASK, history, stepped, work
 
+from perfvcs.locate import search
+from perfvcs.locate.decision import StoppingRules
+
 COMMAND = [sys.executable, "-P", "-m", "perfvcs"]
 SPINNING = """
 int main(void)
@@ -103,6 +106,23 @@ def test_counts_of_instructions_guide_it_where_time_is_asked_for(project, perf):
     assert found["counted"][commits[6]] > 1.5 * found["counted"][commits[5]]
     text = perf("bisect", commits[0], "-m", "cpu", "-u", "work").out
     assert f"and {len(found['counted'])} to count instructions" in " ".join(text.split())
+
+
+@pytest.mark.needs("gcc", "valgrind")
+def test_counts_of_instructions_say_where_to_look_if_times_show_nothing(project, perf, monkeypatch):
+    # three pairs prove nothing, whatever they are
+    monkeypatch.setattr(StoppingRules, "most_pairs", 3)
+    monkeypatch.setattr(search, "PROVING", 0.0)
+    project.configure('cmd = "./work"', top='build = ["gcc -O1 -o work work.c"]')
+    programs = [SPINNING.format(turns=20_000 + 20_000 * (number >= 6), number=number) for number in range(9)]
+    commits = [project.commit(f"change {number}", **{"work.c": program}) for number, program in enumerate(programs)]
+    said = " ".join(perf("bisect", commits[0], "-m", "cpu", "-u", "work", code=4).out.split())
+    assert "instructions, whose counts repeat, do differ: +" in said
+    assert f"{commits[6][:10]} " in said and not any(commit[:10] in said for commit in commits[1:5])
+    found = json.loads(perf("bisect", commits[0], "-m", "cpu", "-u", "work", "--json", code=4).out)
+    assert found["ended"] == "unproved" and not found["named"]
+    assert found["instructions"]["effect"] > 0.1
+    assert found["instructions"]["commits"][commits[6]] > 0.9
 
 
 def test_what_a_bisection_found_is_what_check_says(project, perf):
