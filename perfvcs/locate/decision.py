@@ -30,6 +30,7 @@ MOST_SETTLING = 30  # of them only so that `perf check` shows the change, too
 OTHERS = 0.04  # expected jumps beside those named, below which the search ends
 WORTHLESS = 0.0005  # a variance, of which 1/4 is the most where one jump is open
 BUILD = 24.0  # executions that a build is worth where these vary as much as the ends differ; fewer as fewer settle a level
+LEAST_BUILD = 2.0  # executions that it is worth in any case, so that values that hardly vary do not lead to a build of every commit
 LIKELIEST = 0.95  # a probability above which a pair of neighbours is not called cheaper
 
 
@@ -168,7 +169,7 @@ def _most_telling(evidence: Evidence, belief: Belief, named: tuple[int, ...], va
     from perfvcs.locate.evidence import OF_CANDIDATE, OF_PAIR
 
     last, square = evidence.last, variance / belief.effect**2
-    build = BUILD * square
+    build = max(LEAST_BUILD, BUILD * square)
     built = np.zeros(last + 1, bool)
     built[[0, last, *evidence.candidates, *(place for commit in evidence.steps for place in (commit - 1, commit))]] = True
     skipped = np.zeros(last + 1, bool)

@@ -116,6 +116,13 @@ def test_two_steps_are_both_named():
     assert (decision.step.why, set(decision.named)) == ("found", {20, 45})
 
 
+@pytest.mark.parametrize(("count", "most"), [(8, 5), (16, 6), (64, 8)])
+def test_values_that_hardly_vary_do_not_lead_to_a_build_of_every_commit(count, most):
+    decision, evidence = search(step_at(count // 2, count, 1.0), 1, spread=0.005)
+    assert decision.named == (count // 2,)
+    assert len({0, count - 1, *evidence.candidates, *(place for one in evidence.steps for place in (one - 1, one))}) <= most
+
+
 def test_small_changes_around_the_largest_do_not_keep_the_search_going():
     levels = step_at(53) + step_at(17, size=0.03) + step_at(33, size=0.015)
     found = [search(levels, seed) for seed in range(10)]
