@@ -30,7 +30,8 @@ MOST_SETTLING = 30  # of them only so that `perf check` shows the change, too
 OTHERS = 0.04  # expected jumps beside those named, below which the search ends
 WORTHLESS = 0.0005  # a variance, of which 1/4 is the most where one jump is open
 BUILD = 24.0  # executions that a build is worth where these vary as much as the ends differ; fewer as fewer settle a level
-LEAST_BUILD = 2.0  # executions that it is worth in any case, so that values that hardly vary do not lead to a build of every commit
+NEGLIGIBLE = 1e-12  # a variance, by the square of the difference: rounding
+LEAST_BUILD = 2.0  # executions that it is worth at least, or else values that hardly vary lead to a build of every commit
 LIKELIEST = 0.95  # a probability above which a pair of neighbours is not called cheaper
 
 
@@ -211,6 +212,6 @@ def _information(doubt: NDArray[np.float64], variance: float) -> NDArray[np.floa
     chance = (1 - np.sqrt(1 - 4 * doubt)) / 2
     safe = np.maximum(chance, 1e-300)
     open_ = -safe * np.log(safe) - (1 - chance) * np.log1p(-chance)
-    if not variance:
+    if variance < NEGLIGIBLE:
         return open_
     return open_ * -np.expm1(-doubt / (2 * variance * np.maximum(open_, 1e-300)))

@@ -35,6 +35,20 @@ def part(bisection: Bisection, number: int) -> float | None:
     return sum(steps) / len(steps) / whole if steps and whole else None
 
 
+def unexplained(bisection: Bisection) -> float:
+    """What share of the whole difference no named commit made; 0 if that may be chance (two standard errors) or the ends are neighbours."""
+    from statistics import fmean, variance
+
+    assert bisection.outcome is not None
+    evidence, named = bisection.outcome.evidence, bisection.outcome.decision.named
+    whole, steps = fmean(evidence.pairs), [evidence.steps[number] for number in named if evidence.steps.get(number)]
+    if not whole or len(steps) < len(named):
+        return 0.0
+    left = whole - sum(fmean(values) for values in steps)
+    error = sum(variance(values) / len(values) for values in (evidence.pairs, *steps) if len(values) > 1) ** 0.5
+    return left / whole if left > 2 * error else 0.0
+
+
 def effect(values: list[float], bisection: Bisection) -> Effect:
     """The mean of differences with Student's interval, back from logarithms and in the metric's own direction."""
     from perfvcs.statistics.difference import paired

@@ -62,7 +62,7 @@ def likeliest(jump: NDArray[np.float64], share: float = 0.95) -> list[int]:
 
 
 def believe(summary: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
-    """The posterior by what was ``summary``; ``weights`` are the commits' shares of the prior, shape (commits,), place 0 for commit 1."""
+    """The posterior by a ``summary``; ``weights`` are the commits' shares of the prior, shape (commits,), place 0 for commit 1."""
     import numpy as np
 
     grid, prior = _levels(), weights / weights.sum()

@@ -173,11 +173,10 @@ class Search:
             or self.begun.target.metric not in TIMES
         ):
             return False
-        builds, blocks = (
-            remaining(decision, self.seen.evidence()) if not unproved else (self.span.last.bit_length(), len(self.seen.blocks))
-        )
+        builds, ahead = (self.span.last.bit_length(), 0) if unproved else remaining(decision, self.seen.evidence())
         seconds = self.seen.mean([value for block in self.seen.blocks for value in block.values])
-        return bool(self.begun.counted) or pays(seconds, builds + COUNTED_MORE, blocks)
+        # what is ahead is a guess: at the latest it pays where as much was measured without
+        return bool(self.begun.counted) or pays(seconds, builds + COUNTED_MORE, max(ahead, len(self.seen.blocks)))
 
     def _count(self) -> None:
         """Count the instructions of commits until these say where to look."""

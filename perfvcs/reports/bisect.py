@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from perfvcs.locate.bisection import describe_target
-from perfvcs.locate.effects import Effect, own, part
+from perfvcs.locate.effects import Effect, own, part, unexplained
 from perfvcs.locate.effects import effect as effect_of
 from perfvcs.reports.suspects import reasons, title, wrapped
 from perfvcs.text.characters import shorten
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 LISTED = 12  # commits of a range, and of those that were skipped
 INDENT = 4
+LARGEST_REST = 0.2  # of the difference: more that is not explained is noted
 
 
 def lines(repository: Repository, bisection: Bisection) -> Iterator[str]:
@@ -52,6 +53,10 @@ def lines(repository: Repository, bisection: Bisection) -> Iterator[str]:
         )
         yield from wrapped(
             f"note: the ends differ elsewhere too: {shorten(names, 300)}; follow one with --job, --unit and --metric"
+        )
+    if named and bisection.why == "found" and (rest := unexplained(bisection)) >= LARGEST_REST:
+        yield from wrapped(
+            f"note: {100 * rest:.0f} % of the difference is not explained by what is named: smaller changes are not searched for"
         )
     if (
         named

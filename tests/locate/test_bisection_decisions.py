@@ -1,12 +1,14 @@
 """What a bisection believes and does next, against enumeration, and on simulated machines."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from perfvcs.locate import posterior
 from perfvcs.locate.decision import StoppingRules, decide
+from perfvcs.locate.effects import unexplained
 from perfvcs.locate.evidence import Evidence
 from perfvcs.locate.guide import Counting, Guide
 from perfvcs.locate.posterior import believe
@@ -123,6 +125,11 @@ def test_values_that_hardly_vary_do_not_lead_to_a_build_of_every_commit(count, m
     assert len({0, count - 1, *evidence.candidates, *(place for one in evidence.steps for place in (one - 1, one))}) <= most
 
 
+def test_values_that_repeat_although_nobody_says_so_are_no_obstacle():
+    decision, _ = search(np.log([1.0, 1.02, 1.04, 1.04, 1.16, 1.16, 1.18, 1.2, 1.2]), 1, spread=0.0)
+    assert (decision.step.why, decision.named) == ("found", (4,))
+
+
 def test_small_changes_around_the_largest_do_not_keep_the_search_going():
     levels = step_at(53) + step_at(17, size=0.03) + step_at(33, size=0.015)
     found = [search(levels, seed) for seed in range(10)]
@@ -229,6 +236,22 @@ def test_an_execution_that_was_disturbed_does_not_move_a_mean_far():
         evidence.add(0.0 + number % 3 * 0.01, 0.1, 1, 0.1)
     evidence.add(0.0, 3.0, 1, 0.1)
     assert evidence.summary().effect == pytest.approx(0.09, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("steps", "named", "rest"),
+    [
+        ({3: [0.06, 0.05, 0.07]}, (3,), 0.4),
+        ({3: [0.06, 0.05, 0.07], 5: [0.04, 0.04]}, (3, 5), 0.0),
+        ({3: [0.2, -0.08]}, (3,), 0.0),
+        ({}, (1,), 0.0),
+    ],
+)
+def test_what_the_named_commits_do_not_explain_is_known(steps, named, rest):
+    evidence = Evidence(9, pairs=[0.1, 0.11, 0.09])
+    evidence.steps.update(steps)
+    found = SimpleNamespace(outcome=SimpleNamespace(evidence=evidence, decision=SimpleNamespace(named=named)))
+    assert unexplained(found) == pytest.approx(rest)
 
 
 def test_no_prior_rules_a_commit_out():
