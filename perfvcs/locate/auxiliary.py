@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from perfvcs.git.project import Project
 from perfvcs.locate.hunks import ChangedUnit, Hunk, SourceDifference
-from perfvcs.locate.outline import MODULE
+from perfvcs.locate.outline import MODULE, last_name
+from perfvcs.text.lines import source_lines
 
 AUTHOR = {
     f"GIT_{who}_{what}": value
@@ -53,7 +55,7 @@ def attempts(difference: SourceDifference, unit: ChangedUnit) -> list[tuple[str,
     """What to take back to see what a unit's change costs, the least first, each with its name.
 
     First the unit alone; then with what it may need: other changes of the same file, outside of functions and of functions that were
-    added or lost; then the whole file.
+    added or lost; then the whole file; then, of other files, the hunks that name it, such as calls with other arguments.
     """
     change = difference.files[unit.path]
     tries = [("", {unit.path: list(unit.hunks)})]
@@ -67,11 +69,32 @@ def attempts(difference: SourceDifference, unit: ChangedUnit) -> list[tuple[str,
     ]
     tries.append(("with the code outside of functions", {unit.path: needed}))
     tries.append(("with the whole file", {unit.path: list(change.hunks)}))
-    seen: list[list[Hunk]] = []
+    if uses := _uses(difference, unit):
+        tries.append(("with its uses in other files", {unit.path: needed, **uses}))
+    seen: list[dict[str, list[Hunk]]] = []
     kept = []
     for name, hunks in tries:
-        every = sorted(hunks[unit.path])
+        every = {path: sorted(own) for path, own in hunks.items()}
         if every not in seen:
             seen.append(every)
             kept.append((name, hunks))
     return kept
+
+
+def _uses(difference: SourceDifference, unit: ChangedUnit) -> dict[str, list[Hunk]]:
+    """The hunks of other files in which a function's name is, by file."""
+    if unit.name == MODULE:
+        return {}
+    name = re.compile(rf"\b{re.escape(last_name(unit.name))}\b")
+    found: dict[str, list[Hunk]] = {}
+    for path, change in difference.files.items():
+        if path == unit.path or not name.search(change.old + change.new):
+            continue
+        sides = [source_lines(text) for text in (change.old, change.new)]
+        for hunk in change.hunks:
+            lines = [
+                line for side, (first, count) in zip(sides, hunk, strict=True) if count for line in side[first - 1 :][:count]
+            ]
+            if name.search("\n".join(lines)):
+                found.setdefault(path, []).append(hunk)
+    return found

@@ -37,9 +37,14 @@ class Experiments:
         return self.comparison.laboratory
 
     def suspects(self, changed: SourceDifference, suspects: list[Suspect]) -> None:
-        """Take suspects' changes back, the most suspect first, until one or several together explain the effect."""
-        tried = [suspect for suspect in suspects if suspect.score > 0][:TRIED] or suspects[:1]
+        """Take suspects' changes back, the most suspect first, until one or several together explain the effect.
+
+        Those that counting does not suspect follow only if none of the others explains anything.
+        """
+        tried = suspects[:TRIED]
         for number, suspect in enumerate(tried):
+            if number and not suspect.score and any(trial.word == "contributes" for trial in self.trials):
+                return
             if self._late():
                 left = counted(len(tried) - number, "suspect")
                 self.comparison.notes.append(f"the budget is used up: {left} not tried (--budget)")

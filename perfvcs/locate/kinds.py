@@ -34,7 +34,7 @@ def kinds(change: DifferingFile, name: str, hunks: Sequence[Hunk]) -> list[Chang
         return []
     touched = {line for hunk in hunks for line in range(hunk.lines[0], hunk.lines[1] + 1)}
     found = list(_compared(sides[0] or Features(), sides[1] or Features(), touched))
-    return found or [ChangeKind("functionality", sorted(touched)[:1], "it does something else")]
+    return found or [ChangeKind("functionality", sorted(touched)[:1], "other statements")]
 
 
 def _compared(a: Features, b: Features, touched: set[int]) -> Iterable[ChangeKind]:

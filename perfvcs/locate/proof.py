@@ -51,8 +51,8 @@ class RelativeEffect(msgspec.Struct, frozen=True):
 def effect(a: Sequence[float], b: Sequence[float], delta: float, *, exact: bool) -> RelativeEffect:
     """The difference of b from a, relative to a; values of one place in both lists are of one block.
 
-    >>> effect([100], [112], 0.01, exact=True)
-    Effect(value=0.12, low=0.12, high=0.12, real=True)
+    >>> effect([100], [150], 0.01, exact=True)
+    RelativeEffect(value=0.5, low=0.5, high=0.5, real=True)
     """
     value, low, high = _interval([y / x - 1 for x, y in zip(a, b, strict=True)], exact=exact)
     return RelativeEffect(value, low, high, abs(value) >= delta and (low > 0 or high < 0))
@@ -64,9 +64,9 @@ def judge(levels: VersionValues, delta: float) -> Experiment:
     ``proved``: it has, within ``delta`` and within a fifth of the effect. ``contributes``: a part of the effect, or more than all of it,
     is gone. An interval that allows both is ``open``, unless values are exact.
 
-    >>> judge(Levels([100], [112], [100.1]), 0.01).word, judge(Levels([100], [112], [106]), 0.01).word
+    >>> judge(VersionValues([100], [112], [100.1]), 0.01).word, judge(VersionValues([100], [112], [106]), 0.01).word
     ('proved', 'contributes')
-    >>> judge(Levels([100], [112], [112]), 0.01).word
+    >>> judge(VersionValues([100], [112], [112]), 0.01).word
     'not proved'
     """
     whole = sum(y / x - 1 for x, y in zip(levels.a, levels.b, strict=True)) / len(levels.a)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -10,6 +11,7 @@ from perfvcs import __version__
 from perfvcs.locate.finding import AuxiliaryTrial, Blame, Lines, SuspectFunction
 from perfvcs.locate.outline import MODULE
 from perfvcs.text.characters import escaped
+from perfvcs.text.columns import COLUMNS
 from perfvcs.text.quantity import percent, quantity, step
 from perfvcs.text.words import counted
 
@@ -41,14 +43,17 @@ def lines(blame: Blame, *, verbose: bool = False) -> list[str]:
     else:
         said += [f"cause: {_cause(blame, cause)}", *_hunks(cause)]
         if cause.kinds:
-            said.append(f"kind:  {'; '.join(_kind(kind.says or kind.name, kind.lines) for kind in cause.kinds[:3])}")
+            said.append(_fitting("kind:  ", [_kind(kind.says or kind.name, kind.lines) for kind in cause.kinds[:3]], "; "))
         said.append(f"proof: {_proof(blame)}")
     if blame.others:
-        said.append(f"also:  {blame.others}")
+        said += _wrapped(f"also:  {blame.others}")
     if verbose:
         said += _details(blame)
-    said += [f"note:  {note}" for note in blame.notes]
-    return said
+    return said + [line for note in blame.notes for line in _wrapped(f"note:  {note}")]
+
+
+def _wrapped(line: str) -> list[str]:
+    return wrap(line, COLUMNS, subsequent_indent=" " * 7, break_long_words=False, break_on_hyphens=False)
 
 
 def known(repository: Repository, a: str, b: str) -> str:
@@ -71,7 +76,7 @@ def named(blame: Blame | None) -> str:
 
 def _besides(blame: Blame) -> list[str]:
     """What differs besides the code, and what the new dependencies were shown to do; named before any function."""
-    said = [f"other: {line}" for line in blame.elsewhere]
+    said = [line for text in blame.elsewhere for line in _wrapped(f"other: {text}")]
     trial = blame.dependencies
     if trial is not None and blame.verdict != "not the code":
         part = f"contributes {100 * (trial.share or 0):.0f} %" if trial.word == "contributes" else "does not explain it"
@@ -114,7 +119,7 @@ def _why(blame: Blame, cause: SuspectFunction) -> str:
         parts.append(f"{cause.through}, which did not change, costs {more}")
     share = cause.own if cause.own >= cause.led else cause.led
     if share > 0 and MEASURES.get(blame.metric) == blame.measure:  # of another measure it would be a second size of one change
-        parts.append(f"{percent(share * sign)} of all {blame.measure}".replace("  ", " "))
+        parts.append(f"{percent(share * sign)} in all")
     return ", ".join(parts)
 
 
@@ -124,9 +129,22 @@ def _times(calls: tuple[float, float]) -> str:
 
 
 def _hunks(cause: SuspectFunction) -> list[str]:
-    shown = [_hunk(hunk) for hunk in cause.hunks[:3]]
-    more = f" and {counted(len(cause.hunks) - 3, 'more hunk')}" if len(cause.hunks) > 3 else ""
-    return [f"hunk:  {', '.join(shown)}{more}"] if shown else []
+    lines = [_hunk(hunk).removeprefix(f"{cause.path}:") for hunk in cause.hunks]
+    if not lines:
+        return []
+    line = _fitting(f"hunk:  {cause.path}:", lines, ", ", room=len(" and 99 more"))
+    left = len(lines) - line.count(" (-")
+    return [f"{line} and {left} more" if left else line]
+
+
+def _fitting(start: str, parts: list[str], between: str, room: int = 0) -> str:
+    """The first of some parts on a line of a terminal, as many as fit beside ``room`` for more, and one at least."""
+    line = start + parts[0]
+    for number, part in enumerate(parts[1:], 2):
+        if len(line) + len(between) + len(part) > COLUMNS - (room if number < len(parts) else 0):
+            break
+        line += between + part
+    return line
 
 
 def _hunk(hunk: Lines) -> str:
@@ -143,12 +161,13 @@ def _proof(blame: Blame) -> str:
         return "not tried"
     if trial.level is None:
         return f"not proved: {trial.reason}"
-    besides = f", {trial.besides}" if trial.besides else ""
+    besides = f" and {trial.besides.removeprefix('with ')}" if trial.besides else ""
     unit = UNITS.get(blame.metric, "")
     at = f"{quantity(trial.level, unit).strip()} without it{besides} ({percent(trial.level / blame.a - 1)} from {blame.baseline[:10]})"
     many = counted(trial.executions, "execution")
     if trial.word == "contributes":
-        return f"contributes {100 * (trial.share or 0):.0f} %: {at}, {many}"
+        more = ", other changes offset some" if (trial.share or 0) > 1 else ""
+        return f"contributes {100 * (trial.share or 0):.0f} %: {at}{more}, {many}"
     return f"{trial.word}: {at}, {many}" + (f"; {trial.reason}" if trial.reason else "")
 
 
