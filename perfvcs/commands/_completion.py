@@ -1,4 +1,4 @@
-"""What a shell completes: names of revisions, jobs and benchmarks. Nothing is said where there is no repository, or it cannot be read."""
+"""Completion by a shell: names of revisions, jobs and benchmarks. Outside of a repository, or in an unreadable one, it offers nothing."""
 
 from __future__ import annotations
 
@@ -71,6 +71,8 @@ def degradations(ctx: click.Context, parameter: click.Parameter, begun: str) -> 
 
 def _of(names: Callable[[Repository], Iterable[str]], begun: str) -> list[str]:
     """The names that begin so; else those of which it is a part."""
+    if _outside():
+        return []
     from perfvcs.repository import Repository
 
     try:
@@ -80,6 +82,20 @@ def _of(names: Callable[[Repository], Iterable[str]], begun: str) -> list[str]:
     return _typed([name for name in known if name.startswith(begun)] or [name for name in known if begun in name])
 
 
+def _outside() -> bool:
+    """Whether there is no git repository here: a shell is answered before git is started and what reads repositories is imported."""
+    from pathlib import Path
+
+    try:
+        folder = Path.cwd()
+    except OSError:  # it was removed
+        return True
+    marks = (".git", "HEAD")  # the latter of a bare repository
+    return "GIT_DIR" not in os.environ and not any(
+        (place / mark).exists() for place in (folder, *folder.parents) for mark in marks
+    )
+
+
 def _typed(names: Iterable[str]) -> list[str]:
     """Names as a shell has them typed."""
     bash = os.environ.get("_PERF_COMPLETE", os.environ.get("_PERFVCS_COMPLETE")) == "bash_complete"
@@ -87,7 +103,9 @@ def _typed(names: Iterable[str]) -> list[str]:
 
 
 def _files(begun: str) -> list[str]:
-    """The files of profiles that begin so, by their endings, and folders."""
+    """The files of profiles that begin so, by their endings, and folders; none before something was typed."""
+    if not begun:
+        return []
     from perfvcs.formats import suffixes
 
     folder, _, name = begun.rpartition("/")
@@ -99,7 +117,7 @@ def _files(begun: str) -> list[str]:
     except OSError:
         return []
     before = begun[: len(begun) - len(name)]
-    return _typed(before + name for name in shown if name[0] != "." or begun) if begun else []
+    return _typed(before + name for name in shown)
 
 
 def _revisions(repository: Repository) -> Iterable[str]:

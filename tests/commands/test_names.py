@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from conftest import Project, Said
@@ -140,6 +144,16 @@ def test_a_shell_completes_names_everywhere(measured: list[str], project: Projec
     assert r"run:\ ascii:wall" in offered("accept", r"run:\ as")
     project.write("old.json", "{}")
     assert offered("check", "old") == ["old.json"]
+
+
+def test_outside_of_a_repository_a_shell_gets_nothing_and_little_is_imported(tmp_path: Path) -> None:
+    env = os.environ | {"_PERF_COMPLETE": "bash_complete", "COMP_WORDS": "perf show ", "COMP_CWORD": "2"}
+    env.pop("GIT_DIR", None)
+    code = "import sys; sys.argv[0] = 'perf'; from perfvcs.entry import main\ntry: main()\nfinally: print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip()) == (0, "")
+    assert "perfvcs.commands._completion" in done.stderr.split()
+    assert not {"perfvcs.repository", "msgspec", "sqlite3", "subprocess"} & set(done.stderr.split())
 
 
 def test_rows_of_two_environments_name_them(project: Project, perf: Perf) -> None:
