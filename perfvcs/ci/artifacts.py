@@ -48,7 +48,7 @@ REPORTS: Mapping[str, Callable[[CiVerdict], bytes]] = {
 
 
 def write(folder: Path, verdict: CiVerdict, check: Check) -> None:
-    """Write all reports and the page; raises UsageError where they cannot be written."""
+    """Write all reports and the page; raises UsageError if they cannot be written."""
     pages = {PAGE: page(verdict, check).encode("utf-8", "replace")}
     files = {name: render(verdict) for name, render in REPORTS.items()} | pages
     try:

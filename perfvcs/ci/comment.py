@@ -127,7 +127,7 @@ def _forge(job: Surroundings) -> ForgeService:
 
 
 def _talk(job: Surroundings, forge: ForgeService) -> Talk | None:
-    """Where the comments of the job's pull request are; None where it has none. Raises ForgeFailed."""
+    """Where the comments of the job's pull request are; None if it has none. Raises ForgeFailed."""
     if not PROJECT.fullmatch(job.project):
         raise ForgeFailed(f"`{shorten(job.project, 60)}` is not a project there: see the variables of the CI service")
     if job.platform == "gitlab":

@@ -46,7 +46,7 @@ def ends(job: Surroundings, named: str = "") -> tuple[str, str]:
 
 
 def _baseline(project: Project, job: Surroundings, named: str, head: str) -> str | None:
-    """The baseline as far as the history tells; None where it does not."""
+    """The baseline as far as the history tells; None if it does not."""
     details = project.describe([head]).get(head)
     parents = details.parents if details else ()
     if not parents and project.shallow:
@@ -79,7 +79,7 @@ def _commit(project: Project, name: str) -> str | None:
 
 
 def _deepen(project: Project, job: Surroundings, named: str, head: str, depth: str) -> str:
-    """Fetch more of the history; what git complained of, empty where it did not."""
+    """Fetch more of the history; what git complained of, empty if it did not."""
     try:
         remote = Remote.find(project, reached=False).name
         wanted = [] if depth == "--unshallow" else [head]

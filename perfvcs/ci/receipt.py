@@ -120,7 +120,7 @@ def _smallest(deviation: float, pairs: int, alpha: float, bar: float) -> float:
 
 
 def _alarms(repository: Repository, report: Report) -> Alarms | None:
-    """What stored audits say; None where there is none."""
+    """What stored audits say; None if there is none."""
     from perfvcs.reports.audit import audit
 
     try:

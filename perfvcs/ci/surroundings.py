@@ -26,7 +26,7 @@ class Surroundings:
     """One job of a CI service.
 
     ``base`` is the commit that the change is to be merged into, or came after, ``branch`` that commit's branch, ``head`` the newest
-    commit of the change itself; HEAD may be a merge of both. ``number`` is the pull request's; None where there is none. ``api`` is the
+    commit of the change itself; HEAD may be a merge of both. ``number`` is the pull request's; None if there is none. ``api`` is the
     address to which ``token`` goes, ``project`` the project's name or number there. ``summary`` is the file of the step's summary.
     """
 

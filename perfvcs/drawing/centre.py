@@ -46,7 +46,7 @@ class Centre:
 
 
 def stated(change: Change | None, *, newer: bool) -> float | None:
-    """The level of the target, or of the baseline, as a verdict states it; None where it states no effect."""
+    """The level of the target, or of the baseline, as a verdict states it; None if it states no effect."""
     if change is None or change.effect is None:
         return None
     return change.target if newer else change.baseline

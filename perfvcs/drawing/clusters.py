@@ -47,7 +47,7 @@ class ClusterCentres:
 
 
 def clusters(sample: DrawnSample) -> ClusterCentres | None:
-    """The clusters of a sample, None where its values are one heap, or where executions differ as a whole.
+    """The clusters of a sample, None if its values form one cluster, or if whole executions differ.
 
     As many peaks of the density as have a valley between them, and no more than the BIC of a mixture of normal distributions of the
     logarithms allows. Sources: `statistics.clusters`; Silverman 1986; Ashman, Bird, Zepf 1994.

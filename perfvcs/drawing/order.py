@@ -27,7 +27,7 @@ MOST_FIRST = 0.9  # of a cluster's values, and of the executions, that are first
 
 
 def remarks(sample: DrawnSample, groups: ClusterCentres | None = None) -> list[str]:
-    """What stands out, the first thing first; empty where the order is as good as any other."""
+    """What stands out, the first thing first; empty if the order is as good as any other."""
     import numpy as np
 
     kept = sample.mark != REPEATED
@@ -47,7 +47,7 @@ def remarks(sample: DrawnSample, groups: ClusterCentres | None = None) -> list[s
 
 
 def _first_cluster(labels: NDArray[np.int64], starts: NDArray[np.int64]) -> int | None:
-    """The cluster whose values are the first ones of the executions, None where there is none."""
+    """The cluster whose values are the first ones of the executions, None if there is none."""
     import numpy as np
 
     first = np.zeros(len(labels), dtype=bool)

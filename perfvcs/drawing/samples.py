@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class DrawnSample:
     """All rows of one unit under one metric, in the order in which they were measured; arrays have the shape (rows,).
 
-    ``execution`` counts from 0 through all profiles; ``name`` is its number and session, for people. ``size`` is NaN where a row has none.
-    ``said`` has a column for each word of ``SAID``, NaN where nothing was said.
+    ``execution`` counts from 0 through all profiles; ``name`` is its number and session, for people. ``size`` is NaN if a row has none.
+    ``said`` has a column for each word of ``SAID``, NaN if nothing was said.
     """
 
     unit: DrawnUnit

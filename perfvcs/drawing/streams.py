@@ -88,7 +88,7 @@ def _amounts(rows: UnitRows, columns: BinColumns, code: NDArray[np.int64], count
 
 
 def _interval(values: Floats) -> tuple[Floats, Floats, Floats]:
-    """Mean and 99 % interval of each column over the rows that are not NaN, by Student's t; NaN where it has fewer than two."""
+    """Mean and 99 % interval of each column over the rows that are not NaN, by Student's t; NaN if it has fewer than two."""
     import numpy as np
 
     from perfvcs.statistics.student import quantile

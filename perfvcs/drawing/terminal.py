@@ -60,7 +60,7 @@ class Axis:
         return cls(low - room, high + room, label)
 
     def shares(self, values: ArrayLike) -> NDArray[np.float64]:
-        """Where values lie between the ends, 0 to 1; NaN where that cannot be said."""
+        """Where values lie between the ends, 0 to 1; NaN if that cannot be said."""
         import numpy as np
 
         found = np.asarray(values, dtype=np.float64)

@@ -60,7 +60,7 @@ class UnitRows:
     """The rows of one side that have a finite value, repeated executions left out; columns of the shape (rows,).
 
     ``unit`` is an index into ``units``, ``execution`` into ``executions``. ``when`` is the moment of
-    a row in s, NaN where none was recorded; ``weight`` is for how many it stands; ``traced`` says whether it has a call stack.
+    a row in s, NaN if none was recorded; ``weight`` is for how many it stands; ``traced`` says whether it has a call stack.
     """
 
     metric: str
@@ -187,7 +187,7 @@ def _newest(side: dict[tuple[str, str], list[Profile]], collector: str) -> list[
 
 
 def rows_of(profiles: Sequence[Profile], metric: str) -> UnitRows | None:
-    """The rows of profiles under a metric, in the order given; None where no row has a value."""
+    """The rows of profiles under a metric, in the order given; None if no row has a value."""
     import numpy as np
 
     units: dict[DrawnUnit, int] = {}

@@ -22,7 +22,7 @@ class CommitDates:
         self.known: dict[str, str | None] = {}
 
     def of(self, commit: str) -> str | None:
-        """The author's date in UTC, ISO 8601; None where the commit is not in the repository."""
+        """The author's date in UTC, ISO 8601; None if the commit is not in the repository."""
         if commit not in self.known:
             self.known[commit] = self._asked(commit) if ID.fullmatch(commit) else None
         return self.known[commit]

@@ -18,7 +18,7 @@ def roots(project: Project, commits: Sequence[str]) -> list[str]:
 
 
 def bundle(project: Project, commits: Sequence[str], known: Iterable[str]) -> bytes:
-    """A git bundle of commits with their history, without what ``known`` commits reach; empty where that is all. Raises GitError."""
+    """A git bundle of commits with their history, without what ``known`` commits reach; empty if that is all. Raises GitError."""
     there = _present(project, known)
     wanted = [commit for commit in dict.fromkeys(commits) if commit not in there]
     if not wanted:

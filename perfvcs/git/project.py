@@ -66,7 +66,7 @@ def _ask(folder: Path, wanted: Sequence[str]) -> list[str]:
 
 
 def _not_embedded(git_folder: Path) -> None:
-    """Raises NoRepository where a repository around a git folder tracks it: a clone brought it, with settings that git obeys.
+    """Raises NoRepository if a repository around a git folder tracks it: a clone brought it, with settings that git obeys.
 
     Git itself never lets anything called ``.git`` into a commit, so that only other names need a look, and only there is one around it.
     """

@@ -144,7 +144,7 @@ class Remote:
         return True
 
     def tip(self, reference: str, within: float | None = None) -> str | None:
-        """The object that a reference of the remote names, None where it has none. Raises RemoteFailed.
+        """The object that a reference of the remote names, None if it has none. Raises RemoteFailed.
 
         ``within``: the seconds to wait at most, in which nobody is asked for a password.
         """
@@ -214,7 +214,7 @@ class Remote:
 
 
 def _default(project: Project, settings: dict[str, str], names: list[str], *, push: bool) -> str:
-    """The remote that git would take, too; raises NoRemote where nothing says which."""
+    """The remote that git would take, too; raises NoRemote if nothing says which."""
     if not names:
         raise NoRemote("this repository has no remote: `git remote add origin ADDRESS`, or name an address")
     if len(names) == 1:

@@ -69,7 +69,7 @@ class Import:
         return blob_id(content)
 
     def present(self, commit: str, paths: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-        """Each path with the id of its blob in a commit, None where there is none.
+        """Each path with the id of its blob in a commit, None if there is none.
 
         Folders are asked for first: git reads the trees above a path for each question, and most paths are in folders that are new.
         """
@@ -123,7 +123,7 @@ class Import:
             self.write(b"D %s\n" % quote(path) if blob is None else b"M 100644 %s %s\n" % (blob.encode(), quote(path)))
 
     def finish(self) -> None:
-        """End the stream and wait until git has moved the branch; raises GitFailed where it did not."""
+        """End the stream and wait until git has moved the branch; raises GitFailed if it did not."""
         self.write(b"done\n")
         self._end()
         if self._process.returncode:

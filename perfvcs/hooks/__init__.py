@@ -41,7 +41,7 @@ class Hook:
 
 @dataclass(frozen=True)
 class HookRemoval:
-    """What ``uninstall`` did about one hook; ``kept`` is (restored: was) the hook that we had kept aside."""
+    """The result of ``uninstall`` for one hook; ``kept`` is (restored: was) the hook that we had kept aside."""
 
     name: str
     done: Literal["removed", "restored", "left alone", "not installed"]
@@ -50,7 +50,7 @@ class HookRemoval:
 
 
 def folder(project: Project) -> Path:
-    """Where git looks for this project's hooks: ``core.hooksPath``, or in the git folder that all worktrees share."""
+    """The folder in which git looks for hooks: ``core.hooksPath``, or in the git folder that all worktrees share."""
     return Path(project.git("rev-parse", "--path-format=absolute", "--git-path", "hooks"))
 
 
@@ -103,7 +103,7 @@ def _remove(hook: Hook) -> HookRemoval:
 
 
 def notes(project: Project) -> list[str]:
-    """What one should know about the place of the hooks, in sentences."""
+    """Warnings about the folder of the hooks, in sentences."""
     found, place = [], folder(project)
     try:
         scope, _, value = project.git("config", "--show-scope", "--get", "core.hooksPath").partition("\t")

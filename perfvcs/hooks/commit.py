@@ -1,4 +1,4 @@
-"""What happens after a commit: it is measured in the background, detached from the terminal, with a log."""
+"""Measures each new commit in the background, detached from the terminal, with a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a push brings, and what ``perf check`` says about it before it leaves."""
+"""The commits of a push, and the report of ``perf check`` on them before they leave."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UNCHECKED = 4  # of the hook itself, for the pre-commit framework
 
 @dataclass(frozen=True)
 class Push:
-    """What is to be checked before a push: the new tip of ``branch``, and the commit that the other side has."""
+    """A comparison before a push: the new tip of ``branch``, and the commit that the other side has."""
 
     branch: str
     baseline: str
@@ -33,7 +33,7 @@ class Push:
 
 @dataclass(frozen=True)
 class Checked:
-    """What ``perf check`` said about one push: its exit status, its report, and the last line of its errors."""
+    """The result of ``perf check`` for one push: its exit status, its report, and the last line of its errors."""
 
     push: Push
     status: int
@@ -42,18 +42,18 @@ class Checked:
 
     @property
     def suspected(self) -> bool:
-        """Whether something changed that was not measured in a way to be sure of it."""
+        """Whether a change is only suspected, because it was not measured in turns."""
         return re.search(r"^ +suspected ", self.output, re.MULTILINE) is not None
 
     @property
     def settlement(self) -> str:
-        """How many comparisons were settled, as the report's last line says; empty where there were none."""
+        """The last line of the report: how many comparisons are settled; empty without any."""
         found = re.search(r"^\d+ of [1-9]\d* comparisons? settled$", self.output, re.MULTILINE)
         return found[0] if found else ""
 
 
 def pushes(project: Project, remote: str, lines: Iterable[str]) -> list[Push]:
-    """What to compare, from the lines that git gives to pre-push: ``<local ref> <local id> <remote ref> <remote id>``.
+    """The comparisons for the lines that git gives to pre-push: ``<local ref> <local id> <remote ref> <remote id>``.
 
     Deletions, tags and perfvcs' own refs are left out: a tag names what a branch brings. The baseline is what the remote has;
     where that is nothing, or was not fetched, the merge base with the remote's default branch.

@@ -79,7 +79,7 @@ class Index:
 
     @property
     def head(self) -> str | None:
-        """The store's commit that all reads see; None where there is no store."""
+        """The store's commit that all reads see; None if there is no store."""
         self._database.attempt(self._snapshot.connection)
         return self._snapshot.head
 

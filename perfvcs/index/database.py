@@ -164,7 +164,7 @@ class Database:
         return {" ".join(str(sql).split()) for (sql,) in found} == wanted
 
     def _copy_in_memory(self) -> sqlite3.Connection:
-        """What the file holds, in memory; empty where it cannot be read."""
+        """What the file holds, in memory; empty if it cannot be read."""
         memory = sqlite3.connect(IN_MEMORY, isolation_level=None)
         wal = self.path.with_name(f"{self.path.name}-wal")
         with contextlib.suppress(sqlite3.Error, OSError):

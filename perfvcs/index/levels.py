@@ -160,7 +160,7 @@ def together(session: str, order: str) -> int:
 
 
 def level(medians: Sequence[float]) -> float:
-    """The logarithm of the geometric mean of the executions' medians; NaN where one is 0 or below, or not finite."""
+    """The logarithm of the geometric mean of the executions' medians; NaN if one is 0 or below, or not finite."""
     if not medians or not 0 < min(medians) <= max(medians) < inf:
         return nan
     return fmean(map(log, medians))

@@ -128,7 +128,7 @@ class _Places:
 
 
 def _course(columns: levels.LevelColumns, all_places: _Places) -> Course | None:
-    """The course of a line's records; None where none of their commits has a place."""
+    """The course of a line's records; None if none of their commits has a place."""
     order, places, distinct = all_places.of(columns.commit)
     if not order:
         return None

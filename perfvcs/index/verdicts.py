@@ -36,7 +36,7 @@ class LastVerdict(msgspec.Struct, frozen=True):
 class Remembered(NamedTuple):
     """A report as it was remembered; ``basis`` names all that it was made from, ``shown`` the report on the pair that was shown last.
 
-    Both are empty where that is not known, or has not happened.
+    Both are empty if that is not known, or has not happened.
     """
 
     baseline: str

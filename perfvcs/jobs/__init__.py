@@ -66,12 +66,12 @@ class Cell:
 
     @property
     def params(self) -> dict[str, Value]:
-        """What the matrix bound: the workload's parameters and the interpreter."""
+        """The parameters of this cell: those of the workload, and the interpreter."""
         bound: dict[str, Value] = dict(self.workload.params) if self.workload else {}
         return bound | ({"python": self.python} if self.python else {})
 
     def job(self, source: Mapping[str, str], *, engine: bool = True) -> Job:
-        """What identifies the series that this cell measures; without the ``engine`` nothing is compiled or started to find it."""
+        """The identity of the series that this cell measures; without ``engine``, nothing is compiled or started to find it."""
         options = self.options | ({"shell": True} if self.shell else {}) | ({"env": dict(self.env)} if self.env else {})
         return Job(
             name=self.name, collector=self.collector_name, cmd=self.cmd, args=self.args,
@@ -86,7 +86,7 @@ class Cell:
 
     @property
     def exact(self) -> bool:
-        """Whether it counts what repeats exactly, so that nothing is drawn by lot."""
+        """Whether it counts something that repeats exactly, so that nothing is randomised."""
         return any(metric.kind == "deterministic" for metric in self.collector.metrics.values())
 
     def argv(self, workload_text: str, seed: int = 0) -> list[str]:
@@ -112,7 +112,7 @@ def _fill(text: str, bound: Mapping[str, str]) -> str:
 
 
 def matrix(config: Config, only: Collection[str] = ()) -> list[Cell]:
-    """All cells of the configuration, or those of the jobs named, as ``meant`` has it; raises BadConfig where there are none."""
+    """All cells of the configuration, or those of the jobs named, as ``meant`` has it; raises BadConfig if there are none."""
     if not config.job:
         raise BadConfig(f"{FILE} has no [[job]]: add one with at least a `cmd`")
     former_names(config)
@@ -190,7 +190,7 @@ def _cells(config: Config, table: JobTable, room: int) -> list[Cell]:
 
 
 def former_names(config: Config) -> dict[str, str]:
-    """The names of jobs by those that they had before; raises BadConfig where a name would stand for two."""
+    """The names of jobs by those that they had before; raises BadConfig if a name would stand for two."""
     if not any(table.formerly for table in config.job):
         return {}
     tables = [(table, (table.cmd,) if isinstance(table.cmd, str) else table.cmd) for table in config.job]

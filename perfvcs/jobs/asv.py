@@ -1,4 +1,4 @@
-"""What an asv suite says of itself in its asv.conf.json, and the commands that run its own files without asv."""
+"""Commands that run the files of an asv suite without asv, by its asv.conf.json."""
 
 from __future__ import annotations
 

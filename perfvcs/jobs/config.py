@@ -181,7 +181,7 @@ def load(path: Path) -> Config:
 
 
 def kept(root: Path) -> int:
-    """How many virtual environments a project keeps: perf.toml's number, or what is usual where it cannot be read."""
+    """The number of virtual environments that a project keeps: perf.toml's, or the default if it cannot be read."""
     try:
         table = load(root / FILE).python
     except BadConfig:

@@ -1,4 +1,4 @@
-"""What could be measured of a project, by its files: the most telling first. Whether it runs is for others to try."""
+"""Commands that `perf init` proposes for a project, by its files, the best first; measure/trial.py tries them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def proposals(root: Path) -> list[Proposal]:
 
 
 def placeholder(root: Path) -> Proposal:
-    """What stands in perf.toml where nothing is proposed."""
+    """The content of perf.toml if nothing is proposed."""
     overlay, _ = _benchmark(root)
     return Proposal(NOTHING, "./benchmark", "benchmark", overlay=overlay)
 

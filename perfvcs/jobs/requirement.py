@@ -47,7 +47,7 @@ def is_met(text: str, facts: Facts, origin: str) -> bool:
 
 
 def lacking(text: str, hosts: Sequence[Facts], origin: str) -> str:
-    """In words, that none of some hosts meets an expression, and why the first does not; empty where one does. Raises BadConfig."""
+    """The message that no host meets an expression, with the reason for the first; empty if one does. Raises BadConfig."""
     if any(is_met(text, host, origin) for host in hosts):
         return ""
     why = f" ({hosts[0].host}: {unmet(text, hosts[0])})" if hosts else ""

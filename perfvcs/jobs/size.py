@@ -62,7 +62,7 @@ def length_of(value: object, key: str) -> int:
 
 
 def seed_of(entry: Mapping[str, object]) -> int | None:
-    """The seed of generated content; None where it is drawn by lot for each block."""
+    """The seed of generated content; None if it is drawn by lot for each block."""
     if entry.get("seed") == PLACEHOLDER:
         return None
     seed = integer(entry.get("seed", 0), "seed")

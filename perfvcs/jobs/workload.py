@@ -52,7 +52,7 @@ class Workload:
         return self.name
 
     def drawn(self, seed: int) -> Workload | None:  # noqa: ARG002
-        """What an execution with this seed works on; None where it is the same in all executions."""
+        """The content for an execution with this seed; None if all executions share it."""
         return None
 
     def source(self, cwd: Path, text: str) -> dict[str, str]:  # noqa: ARG002
@@ -230,7 +230,7 @@ def _filled(argv: tuple[str, ...], seed: int) -> tuple[str, ...]:
 
 
 def _suffix(seed: int | None) -> str:
-    """What the name says of a seed; the default one is left out."""
+    """The seed as part of a name; empty for the default one."""
     return "-seeds" if seed is None else f"-seed{seed}" if seed else ""
 
 

@@ -89,7 +89,7 @@ def launch(
     ``aslr=False`` switches address space randomisation off. With ``pace`` the machine's pace is read meanwhile, every 20 ms.
     ``output`` is a descriptor that gets standard output and error instead. ``started`` is told the process at the top of all that runs
     as soon as there is one: the launcher, or under engine ``wait4/1`` the command. When this
-    process ends, in whatever way, so do the command and its descendants. Raises NotStarted where the system refuses to start the
+    process ends, in whatever way, so do the command and its descendants. Raises NotStarted if the system refuses to start the
     command, LaunchError where the launcher itself was killed; a command that fails is not an error here.
     """
     program = _prepared()[0]

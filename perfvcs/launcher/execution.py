@@ -35,7 +35,7 @@ class NotStarted(LaunchError):
 
 @dataclass(frozen=True, kw_only=True)
 class Execution:
-    """What one execution took; times are in seconds, amounts in bytes, None is what the system does not tell.
+    """The cost of one execution; times are in seconds, amounts in bytes, None if the system does not report it.
 
     Processes that the command started and waited for are included in all but ``run_delay``, the time that the command's first thread
     was ready and waited for a processor; ``wake_delay`` is the same of the launcher, whose wait after the command's end is part of
@@ -109,7 +109,7 @@ def name_signal(number: int) -> str:
 
 
 def failure(argv: Sequence[str], execution: Execution, timeout: float) -> str | None:
-    """How an execution failed, in one line with the end of what it said on standard error; None when it did not."""
+    """Why an execution failed, in one line with the end of its standard error; None if it succeeded."""
     if execution.timed_out:
         how = f"was stopped after its time-out of {timeout:g} s: raise timeout or give it less to do"
     elif execution.signal is not None:
@@ -160,7 +160,7 @@ def _reason(program: Path, number: int) -> str:
 
 
 def _interpreter(program: Path) -> str:
-    """What a script's ``#!`` line names, when that file does not exist."""
+    """The interpreter of a script's ``#!`` line, if that file does not exist."""
     try:
         with program.open("rb") as file:
             first = file.readline(512)

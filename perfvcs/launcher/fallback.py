@@ -163,7 +163,7 @@ def _wait(pid: int, until: float, reading: int, tail: StreamTail) -> bool:
 
 
 def _run_delay(pid: int) -> float | None:
-    """Run-queue delay of the first thread of ``pid`` in seconds, None where /proc does not tell; a zombie has it too."""
+    """Run-queue delay of the first thread of ``pid`` in seconds, None if /proc does not have it; a zombie has one, too."""
     try:
         return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
     except (OSError, IndexError):

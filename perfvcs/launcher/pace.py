@@ -25,18 +25,18 @@ class Pace:
 
     @classmethod
     def of(cls, descriptor: int) -> Pace:
-        """What the launcher wrote into a file."""
+        """The readings in a file of the launcher."""
         content = os.pread(descriptor, LARGEST_FILE, 0)
         return cls(content[: len(content) // READING * READING])
 
     @property
     def mean(self) -> float | None:
-        """The geometric mean of all readings, in s; None where there is none."""
+        """The geometric mean of all readings, in s; None if there is none."""
         took = [reading for _, reading in iter_unpack("<qq", self.readings) if reading > 0]
         return geometric_mean(took) / 1e9 if took else None
 
     def at(self, time: ArrayLike) -> NDArray[np.float64]:
-        """How long the fixed work took at these times (CLOCK_MONOTONIC, ns), in s; NaN where it was not read.
+        """How long the fixed work took at these times (CLOCK_MONOTONIC, ns), in s; NaN if it was not read.
 
         By the means of five neighbouring readings, in logarithms, and straight lines between.
         """

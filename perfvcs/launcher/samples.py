@@ -1,4 +1,4 @@
-"""What a program measured itself and appended to the file named by PERFVCS_SAMPLES; docs/samples.md is the specification."""
+"""Samples that a program appended to the file in PERFVCS_SAMPLES; docs/samples.md is the specification."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _content(path: Path) -> bytes:
 
 
 def _garbage(error: Exception, *, cut_off: bool) -> str:
-    """What is wrong with a line that is not an object of strings and numbers."""
+    """The reason why a line is not an object of strings and numbers."""
     if cut_off:
         return "the last line is cut off (each has to end with a newline, written by one call)"
     if isinstance(error, msgspec.ValidationError):

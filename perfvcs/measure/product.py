@@ -52,7 +52,7 @@ class Product:
 
     @property
     def recorded(self) -> profile.Product:
-        """What its profiles say of it."""
+        """The product as its profiles record it."""
         return profile.Product(self.name, command=shlex.join(self.words), folder=self.folder.name if self.folder else "")
 
     def cell(self, cell: Cell) -> Cell:
@@ -140,7 +140,7 @@ def _of_command(name: str, text: str) -> Product:
 
 
 def _repository(folder: Path) -> Project | None:
-    """The git repository whose top the folder is; None where it is not the top of any."""
+    """The git repository whose top is this folder; None if it is not the top of one."""
     try:
         found = Project.find(folder)
     except NoRepository:
@@ -149,7 +149,7 @@ def _repository(folder: Path) -> Project | None:
 
 
 def _copy(folder: Path, commit: str | None, target: Path) -> None:
-    """What the folder holds, or held at a commit; in a git repository without what git ignores."""
+    """The content of the folder, now or at a commit; without files that git ignores."""
     repository = _repository(folder)
     if repository is not None:
         clone(repository, commit, target, changes=None if commit else WorkingChanges(repository))

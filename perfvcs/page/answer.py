@@ -1,4 +1,4 @@
-"""What a page of two revisions says first: the report in brief, in the order of `perf check`."""
+"""The opening of a page of two revisions: the report in brief, in the order of `perf check`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Answer:
 
 
 def answer(subject: Subject) -> Answer | None:
-    """What is to be said of two revisions; None where nothing was compared."""
+    """The report on two revisions; None if nothing was compared."""
     if subject.report is None or not subject.report.changes:
         return None
     said = brief(subject.report, subject.causes)

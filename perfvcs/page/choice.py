@@ -54,7 +54,7 @@ def _views(names: Iterable[str]) -> dict[str, View[Any]]:
 
 
 def fitted(subject: Subject, views: Mapping[str, View[Any]]) -> list[Drawable]:
-    """Those of the views that can draw a subject, in their order; each is asked once."""
+    """The views that can draw a subject, in their order; each is asked once."""
     found = []
     for name, view in views.items():
         try:

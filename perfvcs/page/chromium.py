@@ -1,4 +1,4 @@
-"""A browser without a window, told what to do through a pipe in the DevTools protocol of Chromium."""
+"""A browser without a window, controlled through a pipe in the DevTools protocol of Chromium."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Chromium:
     def started(cls) -> Iterator[Chromium]:
         """A browser with an empty page and a profile folder of its own, ended with all its processes afterwards.
 
-        Raises NoBrowser where none is installed.
+        Raises NoBrowser if none is installed.
         """
         program = next(filter(None, map(shutil.which, NAMES)), None)
         if program is None:
@@ -87,7 +87,7 @@ class Chromium:
         return found
 
     def run(self, script: str) -> Any:
-        """The value of an expression in the page, awaited where it is a promise; raises BrowserFailed where it throws."""
+        """The value of an expression in the page, awaited where it is a promise; raises BrowserFailed if it throws."""
         found = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
         if "exceptionDetails" in found:
             thrown = found["exceptionDetails"].get("exception", {})

@@ -1,4 +1,4 @@
-"""What a page is about as a JSON document, to be read by other programs (docs/pages.md)."""
+"""The content of a page as JSON, for other programs (docs/pages.md)."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ ENDINGS = (PAGE, *PICTURES, ".json", TEXT, *TABLES)
 
 
 def ending(path: Path) -> str:
-    """What a file is to be, by its name; what is there and no file, such as a pipe, gets a page.
+    """The kind of a file, by the ending of its name; a pipe or a device gets a page.
 
     Raises UsageError for an ending that means nothing, for a folder, and for a name that the system does not take.
     """

@@ -1,4 +1,4 @@
-"""What a page says in words: where its figures come from, and what disturbed the measurements."""
+"""The facts of a page in words: the origin of its figures, and disturbances of the measurements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _commit(profile: Profile) -> str:
 
 
 def facts(subject: Subject) -> list[Fact]:
-    """Where the figures come from: commits, benchmarks, environments, design, and when."""
+    """The origin of the figures: commits, benchmarks, environments, design and time."""
     profiles = [*subject.baseline, *subject.target]
     found = []
     for name, side in (("baseline", subject.baseline), ("target" if subject.baseline else "commit", subject.target)):
@@ -50,7 +50,7 @@ def facts(subject: Subject) -> list[Fact]:
 
 
 def warnings(subject: Subject) -> list[str]:
-    """What disturbed the measurements, each once, with how many profiles it was seen in."""
+    """The disturbances of the measurements, each once, with the number of profiles that saw it."""
     profiles = [*subject.baseline, *subject.target]
     seen = Counter(warning for profile in profiles for warning in dict.fromkeys(profile.environment.warnings))
     return _some(f"{warning} ({count} profiles)" if count > 1 else warning for warning, count in seen.items())

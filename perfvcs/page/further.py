@@ -29,7 +29,7 @@ DIGITS = 4
 
 
 class FigureNumbers(msgspec.Struct, omit_defaults=True):
-    """What one figure is drawn from: the values of each side (of its executions, or with ``sizes`` the means there), in ``unit``."""
+    """The data of one figure: the values of each side (of its executions, or with ``sizes`` the means there), in ``unit``."""
 
     name: str
     metric: str
@@ -61,7 +61,7 @@ def on_demand(pieces: Iterable[PagePiece], table: PageTable | None) -> Further:
 
 
 def _numbers(piece: PagePiece, table: PageTable | None) -> FigureNumbers | None:
-    """The numbers of a piece; None where it is not of one benchmark and metric."""
+    """The numbers of a piece; None if it is not of one benchmark and metric."""
     if piece.scope not in ("sample", "sizes"):
         return None
     subject = piece.narrow()

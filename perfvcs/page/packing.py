@@ -89,7 +89,7 @@ class _References:
 
 
 def _plain(value: Any) -> bool:
-    """Whether a list has nothing but numbers and texts, or pairs of these: no model, which would have a number of its own."""
+    """Whether a list has only numbers and texts, or pairs of these: no models, which have numbers of their own."""
     pairs = (one if isinstance(one, list | tuple) and len(one) < SHARED else (one,) for one in value)
     return not any(isinstance(one, dict | list | tuple) for pair in pairs for one in pair)
 

@@ -37,7 +37,7 @@ def png(subject: Subject, view: str | None = None, options: Mapping[str, str] | 
 def svg(subject: Subject, view: str | None = None, options: Mapping[str, str] | None = None) -> bytes:
     """The figures that are open in the page, below one another.
 
-    Raises UsageError where there is none, NoBrowser and BrowserFailed.
+    Raises UsageError if there is none, NoBrowser and BrowserFailed.
     """
     with Chromium.started() as browser:
         _opened(browser, subject, view, options, "svg")

@@ -76,7 +76,7 @@ def _effects(subject: Subject, names: Naming) -> Iterator[PagePiece]:
 
 
 def _jobs(subject: Subject) -> Iterator[PagePiece]:
-    """What is drawn of all units of a job together: call stacks, what was recorded over time, and each metric."""
+    """Pieces of all units of a job together: call stacks, courses over time, and each metric."""
     stacks, whole, units = groups(subject), jobs(subject), together(subject)
     known = [(job.label, job.collector) for job in whole]
     names = dict(zip(known, named(known), strict=True))
@@ -108,7 +108,7 @@ class _Verdicts:
         return None if found is None else self._found[found]
 
     def place(self, change: Change | None) -> int:
-        """Where in the report it stands."""
+        """Its place in the report."""
         key = None if change is None else (change.series, change.uid, change.size, change.metric)
         return len(self._found) if key is None else self._places[key]
 

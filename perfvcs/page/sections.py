@@ -113,7 +113,7 @@ class PageFigures:
         return section
 
     def _label(self, piece: PagePiece, name: str, module: str) -> str:
-        """What a figure shows, in words: whose, what its numbers are, and how it is to be read."""
+        """The caption of a figure: its benchmark, its numbers, and how to read it."""
         numbers = "" if self.table is None else self.table.sentence(piece.key, piece.metric)
         about = (sys.modules[module].__doc__ or name).partition("\n")[0]
         whose = ", ".join(filter(None, [shorten(piece.section, 120), metric_name(piece.metric)]))
@@ -151,5 +151,5 @@ def draw(
 
 
 def _points(figures: int) -> int:
-    """How many one of so many figures may draw."""
+    """The most points of one of so many figures."""
     return max(100, POINTS // max(1, min(FIGURES, figures)))

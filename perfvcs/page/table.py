@@ -35,7 +35,7 @@ NOTABLE = ("degradation", "improvement", "suspected", "accepted")
 
 @dataclass(frozen=True)
 class PageTable:
-    """What is told of each benchmark in each environment (empty where there is but one) under each metric."""
+    """The cells of each benchmark, by environment (empty if there is only one) and metric."""
 
     heading: str
     caption: str
@@ -62,7 +62,7 @@ class PageTable:
         return Listing(self.heading, self.caption, columns, rows, notes)
 
     def sentence(self, key: Key | None, metric: str) -> str:
-        """What is told of one benchmark (None: of all) under one metric, on one line; of several environments the first."""
+        """One line about a benchmark (None: all of them) under one metric; with several environments, the first."""
         if key is None:
             words = Counter(row[metric].word for row in self.cells.values() if metric in row)
             return tallied([(word, words[word]) for word in SEEN if words[word]])
@@ -80,7 +80,7 @@ def overview(subject: Subject) -> PageTable | None:
 
 
 def _remaining(row: Mapping[str, TableCell], *, alone: bool) -> TableCell | None:
-    """What changed in metrics without a column; with ``alone``, where nothing else is told of a benchmark, all of them."""
+    """Changes in metrics without a column; with ``alone``, because the benchmark has no others, all of them."""
     told = {metric: cell for metric, cell in row.items() if alone or cell.word in NOTABLE}
     said = "; ".join(f"{cell.sign} {metric_name(metric)}: {cell.said}".rstrip() for metric, cell in told.items())
     return TableCell(said, "\n".join(cell.finding for cell in told.values() if cell.finding)) if told else None

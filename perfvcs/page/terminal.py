@@ -1,4 +1,4 @@
-"""What a page shows, drawn with characters: the views that have a form for the terminal."""
+"""A page drawn with characters, by the views that have a form for the terminal."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A published site: static pages of the whole history, of which only those are written whose data moved."""
+"""A published site: static pages of the whole history. Only pages whose data changed are rewritten."""

@@ -1,4 +1,4 @@
-"""What the page of a commit says first: a sentence, what each job did as a whole, what moved most, and a bound for everything else."""
+"""The first lines of a commit's page: a sentence, the effect of each job, the largest changes, and a bound for everything else."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Judged(NamedTuple):
 
 
 def sentence(judged: Sequence[Judged]) -> str:
-    """What changed, by how much, and how surely."""
+    """The most important change with its effect and interval, in a sentence."""
     if not judged:
         return "Nothing before this commit to compare with."
     moved = sorted((one for one in judged if one.word in MOVED), key=lambda one: one.rank)
@@ -70,7 +70,7 @@ def sentence(judged: Sequence[Judged]) -> str:
 
 
 def jobs(judged: Sequence[Judged]) -> list[JobTotal]:
-    """What each job did as a whole, by the metric that says most; without a whole, the total of its series. Those that moved come first."""
+    """The effect of each job on its main metric: that of the whole, else of the total of its series. Changed jobs come first."""
     groups: dict[tuple[str, str, str], dict[str, list[Judged]]] = defaultdict(lambda: defaultdict(list))
     for one in judged:
         line = one.series.line
@@ -95,7 +95,7 @@ def jobs(judged: Sequence[Judged]) -> list[JobTotal]:
 
 
 def rest(judged: Sequence[Judged], alone: int) -> str:
-    """Everything else in a line, with the bound that it rules out."""
+    """One line for everything else, with the bound that it rules out."""
     same = [one.verdict for one in judged if one.word == "same"]
     bounds = [max(abs(one.low), abs(one.high)) for one in same if one.low is not None and one.high is not None]
     open_ones = sum(one.word not in (*MOVED, "same", "accepted", "suspected") for one in judged)

@@ -41,7 +41,7 @@ class Commits:
 
     @cached_property
     def _every(self) -> list[int]:
-        """How many series were measured at each place of the record."""
+        """The number of series measured at each place of the record."""
         import numpy as np
 
         record = self.contents.record
@@ -51,7 +51,7 @@ class Commits:
         return every
 
     def _found(self, number: int) -> dict[tuple[int, int], answer.Judged]:
-        """What was compared at a measured commit, by series and turn, those that matter most first."""
+        """The comparisons at a measured commit, by series and turn, the most important first; a curve counts once."""
         contents = self.contents
         found = {}
         for which, turn in self._judged.get(number, []):
@@ -65,7 +65,7 @@ class Commits:
 
     @cached_property
     def _turns(self) -> dict[int, int]:
-        """Where each measured place stands among the measured ones."""
+        """The position of each measured place among the measured ones."""
         return {place: turn for turn, place in enumerate(self.contents.record.measured)}
 
     @cached_property
@@ -142,7 +142,7 @@ class Commits:
         )  # fmt: skip
 
     def _next(self, number: int, moved: Mapping[tuple[int, int], answer.Judged]) -> str:
-        """The command that goes on from what moved first; empty where nothing did."""
+        """The next command for the most important change; empty if nothing changed."""
         contents = self.contents
         for (which, turn), one in moved.items():
             if one.word in answer.MOVED:

@@ -1,4 +1,4 @@
-"""What several pages say: commits, environments, addresses, and the changes with their status."""
+"""Content that several pages share: commits, environments, addresses, and the changes with their status."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ TEXTS = {"inconclusive": "?", "not comparable": "✕"}
 
 
 class CommitColumns(NamedTuple):
-    """Of each commit its short id, day, title, and the number of its author among ``authors``; empty for those without profiles."""
+    """Short id, day, title and number of the author (among ``authors``) of each commit; empty for commits without profiles."""
 
     ids: NDArray[np.object_]
     days: NDArray[np.object_]
@@ -53,7 +53,7 @@ class CommitColumns(NamedTuple):
 
 
 def _blamed(repository: Repository) -> dict[str, list[str]]:
-    """What `perf blame` named, by the newer commit."""
+    """Results of `perf blame`, by the newer commit."""
     from perfvcs.locate.blames import every
     from perfvcs.reports.blame import named
 
@@ -86,7 +86,7 @@ class Contents:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """Where each commit stands in the record."""
+        """The place of each commit in the record."""
         return {commit: place for place, commit in enumerate(self.record.commits)}
 
     @cached_property
@@ -114,7 +114,7 @@ class Contents:
 
     @cached_property
     def drawings(self) -> list[SeriesDrawing]:
-        """What figures draw of each series."""
+        """The drawn data of each series."""
         return drawings(self.record.series)
 
     @cached_property
@@ -177,13 +177,13 @@ class Contents:
         return ambiguous((names.what(series.line), series.line.job.collector) for series in self.record.series)
 
     def benchmark(self, series: SeriesRecord, *, sized: bool = True) -> str:
-        """What the benchmark is called, with its size unless all of them are meant, and its collector if several measured the same."""
+        """The benchmark's name, with its size (``sized``), and with its collector if several measured the same."""
         line = series.line
         name = shorten(labelled(line.job.label, line.uid, line.size if sized else None), names.NAME)
         return f"{name} ({line.job.collector})" if names.what(line) in self.ambiguous else name
 
     def environment(self, series: SeriesRecord) -> model.EnvironmentData:
-        """Where it was measured."""
+        """The environment of a series."""
         return self.environments[series.line.environment.fingerprint]
 
     def value(self, series: SeriesRecord, turn: int) -> str:
@@ -230,7 +230,7 @@ class Contents:
         return self._possible[number, turn]
 
     def cell(self, number: int, turn: int) -> model.CellData:
-        """What `perf check` says of a commit and the measured one before it; the detail names a lasting change that is laid to it."""
+        """The verdict on a commit and the measured one before it; the detail names a lasting change that is attributed to the commit."""
         series = self.record.series[number]
         place = int(series.places[turn])
         found = _cell(series, turn, self.value(series, turn), "" if not turn else self.short(int(series.places[turn - 1])))
@@ -252,7 +252,7 @@ class Contents:
         return found
 
     def count(self, pairs: Iterable[tuple[int, int]]) -> int:
-        """How many changes these are, where one counts once in however many environments."""
+        """The number of changes; one that several environments show counts once."""
         return len({(self.finding(*pair).turn, self.urls[pair[0]], self.finding(*pair).word) for pair in pairs})
 
 
@@ -317,12 +317,12 @@ def level(series: SeriesRecord, turn: int) -> float:
 
 
 def metric(series: SeriesRecord) -> str:
-    """What the metric is called."""
+    """The metric's name."""
     return shorten(metric_name(series.line.metric), METRIC)
 
 
 def effect(difference: float) -> float | None:
-    """after/before - 1 of a difference of logarithms; None where it is unknown or beyond a float."""
+    """after/before - 1 of a difference of logarithms; None if it is unknown or beyond a float."""
     return exp(difference) - 1 if abs(difference) < LARGEST_EXPONENT else None  # not of NaN either
 
 

@@ -32,7 +32,7 @@ class Diff(NamedTuple):
 
 
 class Diffs:
-    """What commits change against their first parents; every commit is asked for once."""
+    """The changes of commits against their first parents; git is asked once per commit."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -47,7 +47,7 @@ class Diffs:
             self._known |= dict.fromkeys(batch, Diff([])) | _diffs(listed)
 
     def of(self, commit: str) -> Diff:
-        """What a commit changes."""
+        """The changes of a commit."""
         if commit not in self._known:
             self.fetch([commit])
         return self._known[commit]

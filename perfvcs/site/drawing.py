@@ -56,7 +56,7 @@ def _compared(series: SeriesRecord) -> tuple[NDArray[np.float64], list[str]]:
 
 
 def rounded(column: NDArray[np.float64], digits: int = DIGITS) -> NDArray[np.float64]:
-    """Numbers with so many significant digits, of which the shortest text is short; powers of ten are exact up to 10^22."""
+    """Numbers rounded to so many significant digits, so that their text is short; powers of ten are exact up to 10^22."""
     import numpy as np
 
     size = np.abs(column)
@@ -75,7 +75,7 @@ def _powers() -> NDArray[np.float64]:
 
 
 def known(column: NDArray[np.float64]) -> list[float | None]:
-    """The numbers of a column, None where there is none."""
+    """The numbers of a column, None if there is none."""
     import numpy as np
 
     if not np.isnan(column).any():

@@ -52,7 +52,7 @@ class ManifestEntry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Manifest(msgspec.Struct):
-    """What a folder holds of ours; ``pending`` are files that may be there since a process was killed while it wrote them."""
+    """Our files in a folder; ``pending`` are files that may be there since a process was killed while it wrote them."""
 
     format: str
     generator: str
@@ -144,7 +144,7 @@ class Folder:
             self._noted = text
 
     def _size(self, path: str) -> int | None:
-        """The bytes of a file as it was when the folder was opened; None where nothing was, below 0 where it is not a file."""
+        """The bytes of a file as it was when the folder was opened; None if there was none, below 0 if it is not a file."""
         folder, _, name = path.rpartition("/")
         return self._there[folder].get(name)
 
@@ -169,7 +169,7 @@ CURE = "publish into a folder of its own"
 
 @contextmanager
 def opened(path: Path) -> Iterator[Folder]:
-    """The site's folder, made where there is none; raises Foreign where it is somebody else's, SiteBusy where it is in use."""
+    """The site's folder, made if missing; raises Foreign if it belongs to somebody else, SiteBusy if it is in use."""
     _make(path)
     with ExitStack() as stack:
         top = _open(stack, str(path), None, path)
@@ -243,7 +243,7 @@ def _sweep(folder: int) -> None:
 
 
 def _manifest(path: Path, top: int) -> Manifest | None:
-    """What the folder holds of ours; None where it is empty. Raises Foreign."""
+    """Our files in the folder; None if it is empty. Raises Foreign."""
     try:
         number = os.open(MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=top)
     except FileNotFoundError:

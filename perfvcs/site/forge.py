@@ -1,4 +1,4 @@
-"""Where a project's commits and pull requests are shown on the web, by the address of its remote."""
+"""Web addresses of a project's commits and pull requests, derived from the address of its remote."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True)
 class Forge:
-    """Templates of addresses, ``{id}`` of a commit and ``{number}`` of a pull request; empty where nobody knows."""
+    """Templates of addresses, ``{id}`` of a commit and ``{number}`` of a pull request; empty if they are not known."""
 
     commit: str = ""
     request: str = ""
 
     def of_commit(self, commit: str) -> str:
-        """The address of a commit; empty where it has none."""
+        """The address of a commit; empty if it has none."""
         return self.commit.replace("{id}", commit)
 
     def of_request(self, number: int | None) -> str:
-        """The address of a pull request; empty where it has none."""
+        """The address of a pull request; empty if it has none."""
         return "" if number is None else self.request.replace("{number}", str(number))
 
 
@@ -47,7 +47,7 @@ KINDS = (  # what a host is called -> what runs there
 
 
 def guessed(address: str) -> Forge:
-    """By a remote's address, of which names and passwords are left out; one without templates where the host is not known."""
+    """The forge of a remote's address, without names and passwords; without templates if the host is not known."""
     if SHORT_FORM.fullmatch(address) and "://" not in address:
         found = SHORT_FORM.fullmatch(address)
         assert found is not None

@@ -102,7 +102,7 @@ def _values(contents: Contents) -> int:
 
 
 def _current(contents: Contents) -> list[int]:
-    """Of the series of each page in each environment the one that was measured last."""
+    """The series that was measured last, for each page and environment."""
     found: dict[tuple[str, str], int] = {}
     for number, series in enumerate(contents.record.series):
         place = (contents.urls[number], series.line.environment.fingerprint)
@@ -157,7 +157,7 @@ def _sentence(contents: Contents, count: int) -> str:
 
 
 def notes(contents: Contents) -> list[str]:
-    """What could not be looked at."""
+    """Notes on series that could not be examined."""
     record, found = contents.record, []
     if record.unusable:
         found.append(f"Left out: {counted(record.unusable, 'value')} with a zero, negative or infinite measurement.")

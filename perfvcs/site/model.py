@@ -1,4 +1,4 @@
-"""What several pages of a published site show: commits, changes, cells, as templates draw them and JSON has them.
+"""Data that several pages of a published site share, for templates and for JSON: commits, changes, cells.
 
 Texts are short, on one line, and safe to print (``perfvcs.text.characters.shorten``); they still have to be escaped where they are written.
 Addresses (``url``) are relative to the top of the site, ``None`` where there is no page. Values are in the metric's unit, effects are
@@ -16,7 +16,7 @@ State = Literal["open", "accepted", "over", "improvement"]
 
 
 class SiteData(msgspec.Struct, frozen=True):
-    """What all pages share: the project's title, the program that made them, and the way ``root`` from a page to the top (``../``).
+    """Data of every page: the project's title, the program that made the site, and the path ``root`` from the page to the top (``../``).
 
     ``branches``: some are not merged and were measured.
     """
@@ -46,7 +46,7 @@ class FileData(msgspec.Struct, frozen=True):
 
 
 class EnvironmentData(msgspec.Struct, frozen=True):
-    """Where something was measured: a short name that tells it from the others, and its facts.
+    """An environment: a short name that distinguishes it from the others, and its facts.
 
     ``retired``: the day of its newest commit, where nothing is measured there any more; else empty.
     """
@@ -137,7 +137,7 @@ class Possible(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OverallData(msgspec.Struct, frozen=True):
-    """What several benchmarks have in common under one metric: the geometric mean of their effects, and of how many."""
+    """The overall effect of several benchmarks on one metric: the geometric mean of their effects, and their number."""
 
     metric: str
     direction: str
@@ -196,7 +196,7 @@ class MovedData(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobTotal(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job did as a whole at a commit: the total of its ``series`` under one metric, of which so many became worse and better."""
+    """The effect of a commit on a job: the whole, or the total of its ``series``, under one metric; how many became worse and better."""
 
     job: str
     environment: str

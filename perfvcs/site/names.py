@@ -1,4 +1,4 @@
-"""What things are called on a site: addresses that are safe on every file system, and short names of environments and commits."""
+"""Names on a site: addresses that are safe on every file system, and short names of environments and commits."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ What = tuple[str, str, float | None, str]
 
 
 def key(line: Line) -> Key:
-    """What lines that share a page have in common: label, collector, unit of the job, size, metric, its unit and direction."""
+    """The key of a page of series: label, collector, unit of the job, size, metric, its unit and direction."""
     return (line.job.label, line.job.collector, line.uid, line.size, line.metric, line.unit, line.better)
 
 
 def what(line: Line) -> What:
-    """What several collectors can measure: label, unit of the job, size and metric."""
+    """The key of a benchmark without its collector: label, unit of the job, size and metric."""
     return line.job.label, line.uid, line.size, line.metric
 
 

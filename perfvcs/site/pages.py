@@ -114,7 +114,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     """One line of a figure: a series in one environment, by columns.
 
     ``places`` are numbers in the page's list of commits, ascending; ``low`` and ``high`` are the 99 % interval of the level of one
-    commit, None where there was one execution. ``effects`` compare with the place before, ``words`` are those of the cells. ``began``
+    commit, None if there was one execution. ``effects`` compare with the place before, ``words`` are those of the cells. ``began``
     says why the series of the same benchmark before it could not go on (empty: there was none).
     """
 
@@ -144,7 +144,7 @@ class Value(msgspec.Struct, frozen=True):
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """What a series shows in one environment beside steps: that it switches, that its spread changed, an unusual newest value."""
+    """Findings in one environment other than steps: a series that switches, a changed spread, an unusual newest value."""
 
     environment: str
     text: str
@@ -216,7 +216,7 @@ class BranchPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ListedBenchmark(msgspec.Struct, frozen=True):
-    """What one job runs, as the page about the site lists it."""
+    """The command of one job, for the page about the site."""
 
     label: str
     collector: str

@@ -42,7 +42,7 @@ TITLE = 120  # characters
 
 @dataclass(frozen=True)
 class SiteOptions:
-    """How a site is made: the address of its feed, the versions of its front page, and how many profiles have pages.
+    """Settings of a site: the address of its feed, the versions of its front page, and how many profiles have pages.
 
     ``forge`` is where commits are on the web; None: as the remote says.
     """
@@ -55,7 +55,7 @@ class SiteOptions:
 
 @dataclass(frozen=True)
 class Published:
-    """What was written: ``written`` of ``pages`` pages, ``removed`` files, and files ``left`` that somebody had changed.
+    """Counts of a publication: ``written`` of ``pages`` pages, ``removed`` files, and files ``left`` that somebody had changed.
 
     ``visible``: git takes the folder for a change of the project.
     """
@@ -68,7 +68,7 @@ class Published:
     visible: bool
 
     def lines(self) -> Iterator[str]:
-        """What to print, for a terminal of 80 columns."""
+        """The lines to print, for a terminal of 80 columns."""
         yield f"wrote {self.written:,} of {self.pages:,} pages to {self.folder}"
         if self.removed:
             yield f"removed {_files(self.removed)} of pages that are gone"
@@ -122,7 +122,7 @@ def _publish(repository: Repository, folder: Path, revision: str, title: str, ch
 
 
 def _missing(repository: Repository, record: HistoryRecord) -> str:
-    """What there would have to be, and the cure."""
+    """The missing data, with the cure."""
     if record.unusable:
         return "values above 0, of which a history is drawn: `perf show` draws the others"
     if repository.index.changed():
@@ -135,7 +135,7 @@ def _files(count: int) -> str:
 
 
 def _is_visible(project: Project, folder: Path) -> bool:
-    """Whether files that git neither ignores nor knows are in a folder of the working tree."""
+    """Whether a folder of the working tree has files that git neither ignores nor tracks."""
     where = folder.resolve()
     if project.bare or not where.is_relative_to(project.root.resolve()):
         return False

@@ -47,7 +47,7 @@ def key(contents: Contents, url: str) -> str:
 
 
 def fields(finding: Finding) -> tuple[Any, ...]:
-    """What makes a change what it is, for a digest."""
+    """The fields that identify a change, for a digest."""
     where = (finding.commit, finding.first, finding.last, finding.commits, finding.drift, finding.detectors)
     return (*where, finding.contradiction, *figures(finding))
 
@@ -141,7 +141,7 @@ def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64])
 
 
 def command(series: SeriesRecord) -> str:
-    """What the job runs."""
+    """The job's command."""
     job = series.line.job
     return " ".join(filter(None, (job.cmd, job.args, job.workload)))
 
@@ -177,7 +177,7 @@ def _value(contents: Contents, number: int, turn: int) -> Value:
 
 
 def _notes(all_series: list[SeriesRecord]) -> list[str]:
-    """What kept a figure or a verdict from saying more."""
+    """Notes on why a figure or a verdict says no more."""
     from perfvcs.history.judging import SHORTEST
 
     notes = []

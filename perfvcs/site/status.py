@@ -1,4 +1,4 @@
-"""Which degradations are open: in force at the newest commit, and accepted by nobody."""
+"""The status of degradations: open ones are in force at the newest commit and not accepted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REASON = 300  # characters
 
 @dataclass(frozen=True)
 class ChangeStatus:
-    """What became of a change, and why it is accepted or over."""
+    """The status of a change, and why it is accepted or over."""
 
     state: State
     reason: str = ""
@@ -51,7 +51,7 @@ def retired(record: HistoryRecord) -> dict[str, str]:
 
 
 def _day(record: HistoryRecord, number: int) -> date | None:
-    """The day of a commit, None where its date is not one."""
+    """The day of a commit, None if its date is not one."""
     try:
         return date.fromisoformat(record.details[record.commits[number]].when[:10])
     except ValueError:
@@ -89,7 +89,7 @@ def _status(series: SeriesRecord, turn: int, ended: str, gone: str, accepted: Al
 
 
 def _share(finding: Finding, level: float) -> float:
-    """How much of a step is left at a later level: 1 at the level after it, 0 at the one before."""
+    """The share of a step that is left at a later level: 1 at the level after it, 0 at the one before."""
     before, after, now = (log(max(value, TINY)) for value in (finding.before, finding.after, level))
     return (now - before) / (after - before) if after != before else 0.0
 

@@ -1,4 +1,4 @@
-"""Which commits are suspect of a change that may be any of several, by what they change and what the benchmark runs."""
+"""Suspects for a change that may belong to any of several commits: by what they change and what the benchmark runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Suspicions:
         self._changes: dict[str, Changes] = {}
 
     def of(self, finding: Finding, line: Line) -> list[tuple[Commit, tuple[str, ...]]]:
-        """The newest suspects with the functions and files for which they are; none where too much would have to be read."""
+        """The newest suspects with the functions and files that make them suspect; empty if too much would have to be read."""
         if not 2 <= finding.commits <= LONGEST or finding.first not in self._places:
             return []
         first, last = self._places[finding.first], self._places[finding.last]

@@ -86,7 +86,7 @@ class Templates:
 
 
 def _beside(path: str) -> str:
-    """Where the JSON of a page stands."""
+    """The path of a page's JSON."""
     return f"{path.removesuffix('.html')}.json"
 
 

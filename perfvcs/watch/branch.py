@@ -37,7 +37,7 @@ class Branch:
 
     @property
     def reference(self) -> str:
-        """Where the project keeps what was fetched of it."""
+        """The project's reference for the commits that were fetched."""
         return f"refs/perf/watched/{self.folder.name}"
 
     def fetch(self) -> None:
@@ -45,7 +45,7 @@ class Branch:
         self.remote.follow(self.name, self.reference, PATIENCE)
 
     def tip(self) -> str:
-        """The newest commit as it was fetched last; empty where nothing was."""
+        """The newest commit of the last fetch; empty before the first."""
         try:
             return self.project.resolve(self.reference)
         except UnknownRevision:

@@ -1,4 +1,4 @@
-"""Which commit is measured next: the newest ones first, then those whose measurement narrows most."""
+"""The commit to measure next: the newest ones first, then those that narrow a change most."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class NextCommit:
 def choose(
     commits: Sequence[str], measured: Set[str], given_up: Set[str] = frozenset(), spans: Callable[[], Iterable[Span]] = tuple
 ) -> NextCommit | None:
-    """The commit of a line (oldest first) to be measured next; None where all that can be measured are.
+    """The commit of a line (oldest first) to be measured next; None if all that can be measured are.
 
     Commits that are newer than all measured ones come first, the newest before the others. ``spans`` are asked for only after them.
     """

@@ -43,7 +43,7 @@ MOST_FAILURES = 20  # cycles in which a notice fails before it is given up
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a watch does besides measuring: the newest commits that it cares for, seconds of a session, a site, and who gets notices.
+    """Settings of a watch: how many of the newest commits it measures, seconds of a session, a site, and who gets notices.
 
     ``scheduler``: whose hosts measure, with the certificates of ``tls``; empty: this machine does.
     """
@@ -271,7 +271,7 @@ class Cycle:
 
 
 def _contents(repository: Repository, tip: str) -> Contents | None:
-    """What the history up to a commit has; None where nothing of it was measured."""
+    """The history up to a commit; None if no commit of it was measured."""
     from perfvcs.history.record import read
     from perfvcs.site.contents import Contents
 

@@ -1,4 +1,4 @@
-"""What a watch remembers from cycle to cycle, and after a crash: one file beside its checkout."""
+"""The state of a watch between cycles and after a crash: one file beside its checkout."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class WatchMemory(msgspec.Struct):
 
 
 def recalled(path: Path) -> WatchMemory:
-    """What was saved; nothing where there is nothing, or nobody can read it: a watch then begins anew, and the store has what counts."""
+    """The saved state; empty if it is missing or unreadable: the watch then starts anew, and the store has the profiles."""
     try:
         return msgspec.json.decode(content(path, LARGEST_MEMORY_FILE), type=WatchMemory)
     except (OSError, *UNDECODABLE):

@@ -1,4 +1,4 @@
-"""What is new in a history, and its notice: for programs as JSON, for people as lines."""
+"""New changes in a history, and the notice about them: JSON for programs, lines for people."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def changes(contents: Contents) -> list[KnownChange]:
 
 
 def fresh(contents: Contents, known: Sequence[KnownChange]) -> list[Pair]:
-    """The changes that nobody was told of: those whose commits overlap with no known change of their series in the same direction."""
+    """The changes not reported yet: their commits overlap with no known change of their series in the same direction."""
     places = contents.places
     ranges: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for one in known:

@@ -37,7 +37,7 @@ class Webhook:
 
     @classmethod
     def of(cls, address: str, secret: str) -> Webhook:
-        """Raises UsageError where the address is not one of the web, or has a password in it."""
+        """Raises UsageError if the address is not one of the web, or has a password in it."""
         from urllib.parse import urlsplit
 
         try:
@@ -54,7 +54,7 @@ class Webhook:
 
     @property
     def host(self) -> str:
-        """What may be printed of it."""
+        """The printable part of the address."""
         from urllib.parse import urlsplit
 
         return shorten(urlsplit(self.address).hostname or "", 60)
@@ -84,7 +84,7 @@ class Webhook:
             raise failure
 
     def _post(self, document: bytes, delivery: str) -> NotDelivered | None:
-        """What was wrong; None where the document was taken."""
+        """The error; None if the document was accepted."""
         from http.client import HTTPException
         from urllib.error import HTTPError
         from urllib.request import HTTPRedirectHandler, Request, build_opener

@@ -41,7 +41,7 @@ class BarSide:
     job: Numbers
 
     def amounts(self, code: Numbers, count: int, statistic: Statistic, *, own: bool = False) -> Floats:
-        """The statistic of the rows of each code in each execution, shape (codes, executions); NaN where there are none.
+        """The statistic of the rows of each code in each execution, shape (codes, executions); NaN if there are none.
 
         A sum is 0 in an execution without rows of a code, where other executions of the same job have some, unless ``own``: each
         execution belongs to one code.
@@ -70,10 +70,10 @@ class BarSide:
 
 @dataclass(frozen=True)
 class BarAmounts:
-    """Bars by their ``keys``, each side's ``centres`` (None where it has nothing) and how many ``rows`` are under each.
+    """Bars by their ``keys``, each side's ``centres`` (None if it has nothing) and how many ``rows`` are under each.
 
     Divided ones have ``parts``, and per side the means of these, of the shape (bars, parts). ``rest``: how many keys the last bar, and
-    how many parts the last part, stand for. ``changes`` are the verdicts on the bars of two revisions, None where there is none.
+    how many parts the last part, stand for. ``changes`` are the verdicts on the bars of two revisions, None if there is none.
     """
 
     keys: list[Hashable]

@@ -242,7 +242,7 @@ def _range(low: float, high: float, chosen: Scale) -> str:
 
 
 def _span(group: Iterable[Series]) -> str:
-    """``, 2024-01-03 to 2024-06-30``: the days of the first and the last commit; empty where they are not ISO 8601."""
+    """``, 2024-01-03 to 2024-06-30``: the days of the first and the last commit; empty if they are not ISO 8601."""
     days = sorted(point.when[:10] for series in group for point in series.points)
     known = all(re.fullmatch(r"\d{4}-\d\d-\d\d", day) for day in (days[0], days[-1]))
     return f", {days[0]} to {days[-1]}" if known and days[0] != days[-1] else ""

@@ -14,7 +14,7 @@ UNJUDGED = MarkStyle(BLUE, "square", "□", filled=False)
 
 
 def changes_in_words(chart: Chart) -> list[str]:
-    """In words, how many lasting changes there are among the commits that are drawn; nothing where no series was looked at."""
+    """In words, how many lasting changes there are among the commits that are drawn; nothing if no series was looked at."""
     if not any(series.levels for series in chart.group):
         return []
     steps = [step for series in chart.group for step in series.steps if step.commit in chart.place]

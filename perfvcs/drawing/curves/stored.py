@@ -30,7 +30,7 @@ DETAILS = ("kind", "window", "alpha", "bandwidth", "share", "robust", "statistic
 
 @dataclass(frozen=True)
 class StoredCurve:
-    """A curve with its name and what is known of it: ``x`` rising, both of the shape (points,), NaN where there is a gap.
+    """A curve with its name and what is known of it: ``x`` rising, both of the shape (points,), NaN if there is a gap.
 
     ``y`` is in the metric's unit; ``steps`` says that it is level about each point. ``band`` is its lower and upper end, where it has any.
     """

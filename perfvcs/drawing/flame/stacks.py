@@ -274,7 +274,7 @@ def widest(width: NDArray[np.float64], most: int, least: float) -> NDArray[np.in
 
 
 def split(frame: str) -> tuple[str, str]:
-    """Function and file of a frame ``function (file:line)``; the file is empty where it names none."""
+    """Function and file of a frame ``function (file:line)``; the file is empty if it names none."""
     function, bracket, file = frame.rpartition(" (")
     if not bracket or not file.endswith(")") or not function:
         return frame, ""

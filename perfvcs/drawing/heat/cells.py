@@ -57,7 +57,7 @@ def cells(row: Numbers, column: Numbers, values: Floats, shape: tuple[int, int])
 class BinColumns:
     """Bins of whole numbers from ``first``, ``step`` of them in each; ``edges`` are where the ``count`` bins of a side begin and end.
 
-    ``unit`` is that of the edges: seconds, or empty where they are the numbers themselves.
+    ``unit`` is that of the edges: seconds, or empty if they are the numbers themselves.
     """
 
     first: int

@@ -22,7 +22,7 @@ class Scheme:
     log: bool
 
     def shades(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
-        """From 0 to 1, of shape (rows, columns); NaN where there is no value, or no logarithm."""
+        """From 0 to 1, of shape (rows, columns); NaN if there is no value, or no logarithm."""
         import numpy as np
 
         values = _logarithms(mean) if self.log else mean

@@ -52,7 +52,7 @@ class HeatSide(NamedTuple):
 
 
 def limits(sheet: Sheet) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lowest and highest mean of each row over all panels, of shape (rows,); NaN where it has no value."""
+    """Lowest and highest mean of each row over all panels, of shape (rows,); NaN if it has no value."""
     import numpy as np
 
     means = np.concatenate([panel.cells.mean for panel in sheet.panels], axis=1)

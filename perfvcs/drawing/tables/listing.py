@@ -41,7 +41,7 @@ class TableCell:
 
     @property
     def order(self) -> float | None:
-        """What rows are sorted by; None where the text decides."""
+        """What rows are sorted by; None if the text decides."""
         if self.value is None and self.word in WORDS:
             return WORDS.index(self.word)
         return self.value
@@ -54,7 +54,7 @@ class TableCell:
 
 @dataclass(frozen=True)
 class TableRow:
-    """One benchmark: ``key`` is its job, unit and size; a cell is None where a metric was not measured."""
+    """One benchmark: ``key`` is its job, unit and size; a cell is None if a metric was not measured."""
 
     key: Key
     name: str
@@ -95,7 +95,7 @@ def title(key: Key) -> str:
 def listing(subject: Subject) -> Listing | None:
     """The complete table: every change of two revisions, every commit of a history, every unit and metric of one revision.
 
-    None where there is nothing to list. A column in which no row has anything is left out.
+    None if there is nothing to list. A column in which no row has anything is left out.
     """
     if subject.report is not None and subject.report.changes:
         return _without_empty(_changes(subject.report))
