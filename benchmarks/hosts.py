@@ -96,6 +96,59 @@ def _compared(chance, hosts: int, blocks: int, differ: float, effect: float):
     return change
 
 
+def bisect(runs: int, commits: int = 100) -> None:
+    """Searches among drawn commits for one that is 5 % slower, by the shipped decisions, with more and more hosts."""
+    import numpy as np
+
+    print("hosts  candidates at a time  rounds  builds  executions  right")
+    for hosts in (1, 2, 4, 8):
+        for several in (False, True) if hosts > 1 else (False,):
+            rounds, builds, executions, right = [], [], [], 0
+            for number in range(runs):
+                found = _searched(np.random.default_rng(number), hosts, commits, several)
+                rounds.append(found[0])
+                builds.append(found[1])
+                executions.append(found[2])
+                right += found[3]
+            means = "  ".join(f"{np.mean(values):8.1f}" for values in (rounds, builds, executions))
+            print(f"{hosts:5}  {'several' if several else 'one':20}  {means}  {100 * right / runs:5.1f} %", flush=True)
+
+
+def _searched(chance, hosts: int, commits: int, several: bool) -> tuple[int, int, int, bool]:
+    """The rounds, builds and executions of a search, and whether it is right. In a round every host measures a block."""
+    import numpy as np
+
+    from perfvcs.locate.batch import together
+    from perfvcs.locate.decision import decide
+    from perfvcs.locate.evidence import Evidence
+    from perfvcs.locate.priors import Prior
+
+    culprit = int(chance.integers(1, commits))
+    levels = np.where(np.arange(commits) >= culprit, log(1.05), 0.0)
+    evidence, prior, rounds, executions = Evidence(commits - 1), Prior(commits - 1), 0, 0
+    built = {0, commits - 1}
+
+    def values(*measured: int) -> list[float]:
+        nonlocal executions
+        executions += len(measured)
+        built.update(measured)
+        moment = chance.normal(0, 0.03)
+        return [float(levels[commit] + moment + chance.normal(0, 0.01)) for commit in measured]
+
+    while (decision := decide(evidence, prior.weights)).step.what != "ended":
+        step, rounds = decision.step, rounds + 1
+        candidates = together(evidence, decision, hosts) if several and step.what == "block" else [step.commit] * hosts
+        for commit in candidates:
+            if step.what == "pair":
+                evidence.add(*values(0, commits - 1))
+            elif step.what == "confirm":
+                evidence.add_step(commit, *values(commit - 1, commit))
+            else:
+                good, value, bad = values(0, commit, commits - 1)
+                evidence.add(good, bad, commit, value)
+    return rounds, len(built), executions, decision.named == (culprit,)
+
+
 @dataclass
 class Workplace:
     """A project, and a scheduler with workers that can be ended."""
@@ -272,7 +325,7 @@ def _stored(place: Workplace, said: str) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, runs in (("simulate", 1000), ("aa", 20), ("kills", 40)):
+    for name, runs in (("simulate", 1000), ("bisect", 200), ("aa", 20), ("kills", 40)):
         commands.add_parser(name).add_argument("--runs", type=int, default=runs)
     fast = commands.add_parser("throughput")
     fast.add_argument("--blocks", type=int, default=24)
@@ -280,6 +333,8 @@ def main() -> None:
     given = parser.parse_args()
     if given.command == "simulate":
         simulate(given.runs)
+    elif given.command == "bisect":
+        bisect(given.runs)
     elif given.command == "throughput":
         need("git")
         throughput(given.blocks, given.workers)

@@ -20,10 +20,8 @@ def chosen(scheduler: str, config: Config, progress: Progress, tls: Tls | None =
     if not scheduler:
         yield LocalExecutor
         return
-    from functools import partial
-
-    from perfvcs.hosts.client import HostsExecutor
+    from perfvcs.hosts.client import OnHosts
     from perfvcs.hosts.cluster import Tls, connected
 
     with connected(scheduler, config.hosts, tls or Tls(), progress) as cluster:
-        yield partial(HostsExecutor, cluster)
+        yield OnHosts(cluster)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -42,6 +42,22 @@ class Flying:
     host: str
 
 
+@dataclass(frozen=True)
+class OnHosts:
+    """Makes executors for the hosts of a cluster."""
+
+    cluster: Cluster
+
+    @property
+    def width(self) -> int:
+        """How many blocks run at a time."""
+        return self.cluster.width
+
+    def __call__(self, sites: Sites, tally: Tally) -> HostsExecutor:
+        """The executor of a session."""
+        return HostsExecutor(self.cluster, sites, tally)
+
+
 class HostsExecutor:
     """Runs blocks on the hosts of a cluster. A block that does not come back whole is repeated, on another host where there is one.
 
@@ -63,7 +79,7 @@ class HostsExecutor:
     @property
     def width(self) -> int:
         """How many blocks run at a time."""
-        return max(1, len(self.cluster.workers()))
+        return self.cluster.width
 
     def hosts(self) -> list[Facts]:
         """Those whose workers are there, or were."""
@@ -98,7 +114,7 @@ class HostsExecutor:
         """Nothing was measured here."""
         return {place: self.tally.about(place.number, place.position, place.host) for place in places}
 
-    def run(self, blocks: Iterable[Wanted]) -> None:
+    def running(self, blocks: Iterable[Wanted]) -> Iterator[None]:
         """Run blocks, as many at a time as there are hosts; raises HostsLost."""
         waiting = deque(blocks)
         seen = time.monotonic()
@@ -116,8 +132,9 @@ class HostsExecutor:
                 for future, flying in list(self._flying.items()):
                     if flying.worker not in workers:
                         del self._flying[future]
-                        future.cancel()
+                        self.cluster.cancel(future)
                         self._lost(flying, waiting)
+                yield
         finally:
             self._cancel()
 
@@ -135,7 +152,7 @@ class HostsExecutor:
 
     def _give_out(self, waiting: deque[Wanted], usable: dict[str, str]) -> None:
         """Give every free host a block, one that it did not fail before if there is another host."""
-        busy = {flying.worker for flying in self._flying.values()}
+        busy = set(self.cluster.flying.values())
         for worker, host in usable.items():
             if worker in busy or self.tally.is_over():
                 continue
@@ -279,5 +296,5 @@ class HostsExecutor:
     def _cancel(self) -> None:
         """Nobody waits for what is still on its way."""
         for future in self._flying:
-            future.cancel()
+            self.cluster.cancel(future)
         self._flying.clear()

@@ -55,7 +55,7 @@ class Tls:
 class Cluster:
     """A connection to a scheduler; ``hosts`` names the host of each worker, by the worker's address.
 
-    ``facts`` has what each host is like.
+    ``facts`` has what each host is like, ``flying`` which worker has which block, of all sessions of this client.
     """
 
     client: Client
@@ -65,6 +65,7 @@ class Cluster:
     local: bool = False
     hosts: dict[str, str] = field(default_factory=dict)
     facts: dict[str, Facts] = field(default_factory=dict)
+    flying: dict[Future[bytes], str] = field(default_factory=dict)
 
     @property
     def is_there(self) -> bool:
@@ -110,19 +111,34 @@ class Cluster:
             self.facts[host] = messages.facts(known)
         return hosts
 
+    @property
+    def width(self) -> int:
+        """How many blocks run at a time."""
+        return max(1, len(self.workers()))
+
     def submit(self, function: Callable[..., bytes], *arguments: object, worker: str) -> Future[bytes]:
         """Start something on one worker, as soon as nobody else uses that host."""
-        return self.client.submit(
+        future = self.client.submit(
             function, *arguments, workers=[worker], resources={RESOURCE: 1}, pure=False, retries=0, allow_other_workers=False
         )
+        self.flying[future] = worker
+        return future
 
     def completed(self, futures: Mapping[Future[bytes], Any]) -> list[Future[bytes]]:
-        """Those that are done, after waiting for a moment at most."""
+        """Those that are done, after waiting for a moment at most for any of this client's."""
         from distributed import wait  # callbacks would leave a thread behind, beside which nothing forks
 
         with suppress(TimeoutError, CancelledError), self.client.as_current():
-            wait(list(futures), timeout=POLL, return_when="FIRST_COMPLETED")
-        return [future for future in futures if future.done()]
+            wait(list(self.flying), timeout=POLL, return_when="FIRST_COMPLETED")
+        done = [future for future in futures if future.done()]
+        for future in done:
+            del self.flying[future]
+        return done
+
+    def cancel(self, future: Future[bytes]) -> None:
+        """Nobody waits for this any more."""
+        self.flying.pop(future, None)
+        future.cancel()
 
     def lost(self) -> HostsLost:
         """What to say where the scheduler is gone."""

@@ -148,7 +148,8 @@ class Measurer:
         gone = wanted - tally.alive
         tally.alive -= {pair for pair in tally.alive if pair[0] in task.cells and pair not in wanted}
         tally.warnings.clear()
-        session.executor.run([Wanted(task.block, list(task.cells))])
+        for _ in session.executor.running([Wanted(task.block, list(task.cells))]):
+            pass
         gone |= wanted - tally.alive
         blocks = [
             structs.replace(block, host=self.host)

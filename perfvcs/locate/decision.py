@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from perfvcs.locate.posterior import believe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -167,21 +167,12 @@ def _most_telling(evidence: Evidence, belief: Belief, named: tuple[int, ...], va
     """
     import numpy as np
 
-    from perfvcs.locate.evidence import OF_CANDIDATE, OF_PAIR
+    from perfvcs.locate.evidence import OF_PAIR
 
-    last, square = evidence.last, variance / belief.effect**2
+    square = variance / belief.effect**2
     build = max(LEAST_BUILD, BUILD * square)
-    built = np.zeros(last + 1, bool)
-    built[[0, last, *evidence.candidates, *(place for commit in evidence.steps for place in (commit - 1, commit))]] = True
-    skipped = np.zeros(last + 1, bool)
-    skipped[list(evidence.skipped)] = True
-    jump = belief.jump / max(1.0, belief.jump.sum())
-    unlikely = 1 - jump[:-1] - jump[1:]  # that a commit is not one of the pair that will confirm
-    doubt = belief.doubt[:-1].copy()
-    for commit, values in evidence.candidates.items():
-        doubt[commit - 1] *= _left(OF_CANDIDATE * square / len(values))
-    blocks = _information(doubt, OF_CANDIDATE * square) / (3 + build * unlikely * ~built[1:-1])
-    blocks[skipped[1:-1] | (doubt < WORTHLESS)] = 0.0
+    built, skipped = _built(evidence), _skipped(evidence)
+    blocks = worth_of_blocks(evidence, belief, variance, belief.doubt[:-1])
     likely = np.minimum(belief.jump, LIKELIEST)
     doubt = belief.moved * (1 - likely)
     for commit, values in evidence.steps.items():
@@ -195,6 +186,49 @@ def _most_telling(evidence: Evidence, belief: Belief, named: tuple[int, ...], va
     if steps.max() > blocks.max(initial=0.0):
         return NextStep("confirm", int(steps.argmax()) + 1)
     return NextStep("block", int(blocks.argmax()) + 1)
+
+
+def worth_of_blocks(
+    evidence: Evidence, belief: Belief, variance: float, doubt: NDArray[np.float64], flying: Sequence[int] = ()
+) -> NDArray[np.float64]:
+    """What a block of each commit between the ends tells for its cost, by the ``doubt`` of its level.
+
+    The commits of ``flying`` are being built and measured.
+    """
+    from perfvcs.locate.evidence import OF_CANDIDATE
+
+    square = variance / belief.effect**2
+    build = max(LEAST_BUILD, BUILD * square)
+    built, skipped = _built(evidence), _skipped(evidence)
+    built[list(flying)] = True
+    jump = belief.jump / max(1.0, belief.jump.sum())
+    unlikely = 1 - jump[:-1] - jump[1:]  # that a commit is not one of the pair that will confirm
+    doubt = doubt.copy()
+    for commit, values in evidence.candidates.items():
+        doubt[commit - 1] *= _left(OF_CANDIDATE * square / len(values))
+    blocks: NDArray[np.float64] = _information(doubt, OF_CANDIDATE * square) / (3 + build * unlikely * ~built[1:-1])
+    blocks[skipped[1:-1] | (doubt < WORTHLESS)] = 0.0
+    return blocks
+
+
+def _built(evidence: Evidence) -> NDArray[np.bool_]:
+    """Which commits were measured."""
+    import numpy as np
+
+    built = np.zeros(evidence.last + 1, bool)
+    built[[0, evidence.last, *evidence.candidates, *(place for commit in evidence.steps for place in (commit - 1, commit))]] = (
+        True
+    )
+    return built
+
+
+def _skipped(evidence: Evidence) -> NDArray[np.bool_]:
+    """Which commits cannot be measured."""
+    import numpy as np
+
+    skipped = np.zeros(evidence.last + 1, bool)
+    skipped[list(evidence.skipped)] = True
+    return skipped
 
 
 def _left(variance: float) -> float:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from perfvcs.errors import PerfError
@@ -68,6 +70,17 @@ class Outcome:
     guide: Guide | None = None
 
 
+@dataclass
+class Lane:
+    """A session of a search that is open: its step, the numbers of its commits, and what it has measured."""
+
+    step: NextStep
+    numbers: list[int]
+    session: Session
+    stack: ExitStack
+    blocks: list[SeenBlock] = field(default_factory=list)
+
+
 class Search:
     """Measures one cell on the commits of a span; ``begun`` is kept up to date, so that another call goes on where this one ended."""
 
@@ -102,7 +115,7 @@ class Search:
                         break
                     else:
                         self._announce(decision)
-                        self._measure(decision.step, deadline)
+                        self._measure(decision, deadline)
                     decision = self._decide()
         finally:
             self.begun.seconds = before + time.monotonic() - begin
@@ -148,7 +161,8 @@ class Search:
         elif step.what == "confirm":
             text = f"{names[step.commit][:10]} against its parent, in turns"
         else:
-            text = f"{names[step.commit][:10]}{self._left(decision)}"
+            candidates = sorted({one.commit for one in self._at_once(decision)})
+            text = f"{' and '.join(names[commit][:10] for commit in candidates)}{self._left(decision)}"
         self.progress.say(f"measuring {text}")
 
     def _left(self, decision: Decision) -> str:
@@ -213,8 +227,40 @@ class Search:
         found = {number: by_commit.get(self.span.commits[number], []) for number in numbers}
         return {number: values[0] for number, values in found.items() if values and values[0] > 0}
 
-    def _measure(self, step: NextStep, deadline: float | None) -> None:
-        """One session, as long as the same commits are to be measured."""
+    def _measure(self, decision: Decision, deadline: float | None) -> None:
+        """Sessions, as long as the next commits to be measured are among theirs: one, or one for each of several candidates on hosts."""
+        begin, before, earlier = time.monotonic(), self.begun.seconds, list(self.seen.blocks)
+        lanes: dict[NextStep, Lane] = {}
+        opened: list[Lane] = []
+        try:
+            with ExitStack() as stack:
+                while decision.step in lanes or not lanes:
+                    wanted = self._at_once(decision)
+                    for step in [step for step in lanes if step not in wanted]:
+                        lanes.pop(step).stack.close()
+                    for step in wanted:
+                        if step not in lanes:
+                            lanes[step] = self._open(step, wanted[step], stack)
+                            opened.append(lanes[step])
+                    self._run(lanes, wanted)
+                    self.seen.blocks = earlier + [block for lane in opened for block in lane.blocks]
+                    if not all(lane.blocks for lane in lanes.values()) or _is_over(deadline):
+                        return
+                    decision = self._decide()
+        finally:
+            self.begun.seconds = before + time.monotonic() - begin
+
+    def _at_once(self, decision: Decision) -> dict[NextStep, int]:
+        """How many blocks of which steps run at the same time: as many as hosts take the time of one."""
+        width = self.executor.width
+        if decision.step.what != "block" or width == 1:
+            return {decision.step: width}
+        from perfvcs.locate.batch import together
+
+        return Counter(NextStep("block", commit) for commit in together(self.seen.evidence(), decision, width))
+
+    def _open(self, step: NextStep, blocks: int, stack: ExitStack) -> Lane:
+        """Begin a session of a step; what it gives is stored when its own stack, or this one, is closed."""
         numbers = self.seen.commits(step.what, step.commit)
         states = [State(self.span.commits[number]) for number in numbers]
         versions = versions_of(self.repository, states, Request(committed=True))
@@ -223,46 +269,39 @@ class Search:
         sites = SessionSites(sites_of(self.repository, self.config, [cell], versions), self.kept)
         identity = Identity.new(self.seed)
         outcome = CampaignOutcome()
-        self.begun.sessions.append(Measuring(identity.session, step.what, self.span.commits[step.commit] if step.commit else ""))
+        about = Measuring(identity.session, step.what, self.span.commits[step.commit] if step.commit else "")
+        self.begun.sessions.append(about)
         self.saved.write()
-        begin, before, earlier = time.monotonic(), self.begun.seconds, list(self.seen.blocks)
-        try:
-            with (
-                Session(sites, self.progress, identity, executor=self.executor) as session,
-                kept(self.repository, session, outcome),
-            ):
-                self.begun.built += [state.commit for state in states if state.commit not in self.begun.built]
-                self._run(session, step, numbers, earlier, deadline)
-        finally:
-            self.begun.seconds = before + time.monotonic() - begin
-        if not outcome.profiles:
-            self.begun.sessions.pop()
+        own = stack.enter_context(ExitStack())
+        own.callback(lambda: None if outcome.profiles else self.begun.sessions.remove(about))
+        session = own.enter_context(Session(sites, self.progress, identity, executor=self.executor))
+        own.enter_context(kept(self.repository, session, outcome))
+        self.begun.built += [state.commit for state in states if state.commit not in self.begun.built]
+        session.begin({0: blocks})
+        session.warm_up({0: blocks})
+        return Lane(step, numbers, session, own)
 
-    def _run(
-        self, session: Session, step: NextStep, numbers: list[int], earlier: list[SeenBlock], deadline: float | None
-    ) -> None:
-        """Blocks until the decision asks for other ones; a commit that fails is skipped."""
-        width = session.executor.width  # as many blocks as hosts take the time of one
-        session.begin({0: width})
-        session.warm_up({0: width})
-        while True:
-            session.run({0: width})
-            profiles = session.so_far(0)
+    def _run(self, lanes: Mapping[NextStep, Lane], wanted: Mapping[NextStep, int]) -> None:
+        """Blocks of all sessions at the same time; a commit that fails is skipped."""
+        running = []
+        for step, blocks in wanted.items():
+            if lanes[step].blocks:
+                lanes[step].session.begin({0: blocks})
+            running.append(lanes[step].session.running({0: blocks}))
+        for _ in zip_longest(*running):
+            pass
+        for lane in lanes.values():
+            profiles = lane.session.so_far(0)
             if profiles is None:
-                self.seen.blocks = earlier
-                self._skip(session, numbers)
-                return
-            self.seen.blocks = earlier + self.seen.read(
-                [Measured.of(one) for side in profiles for one in side], step.what, step.commit
-            )
-            if len(self.seen.blocks) == len(earlier):
+                lane.blocks = []
+                self._skip(lane.session, lane.numbers)
+                continue
+            measured = [Measured.of(one) for side in profiles for one in side]
+            lane.blocks = self.seen.read(measured, lane.step.what, lane.step.commit)
+            if not lane.blocks:
                 raise UnmeasurableEnd(
                     f"{self.begun.target.job} reports no usable {self.begun.target.metric}: name another --metric"
                 )
-            following = self._decide().step
-            if (following.what, following.commit) != (step.what, step.commit) or _is_over(deadline):
-                return
-            session.begin({0: width})
 
     def _skip(self, session: Session, numbers: Sequence[int]) -> None:
         """Take commits that failed out of the search; raises UnmeasurableEnd for an end."""

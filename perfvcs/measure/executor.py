@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -69,8 +69,8 @@ class Executor(Protocol):
         """Run the warm-up executions of these cells, and drop what they measured."""
         ...
 
-    def run(self, blocks: Iterable[Wanted]) -> None:
-        """Run blocks."""
+    def running(self, blocks: Iterable[Wanted]) -> Iterator[None]:
+        """Run blocks, a part of them at each step, so that several sessions can run at the same time."""
         ...
 
     def describe(self, places: Iterable[Place]) -> dict[Place, About]:
@@ -150,14 +150,15 @@ class LocalExecutor:
                     self._reached |= {(number, position): one.reached for position, one in seen.items() if one.reached}
         self._functions = False
 
-    def run(self, blocks: Iterable[Wanted]) -> None:
-        """Run blocks; jobs take turns too, so that noise hits all alike."""
+    def running(self, blocks: Iterable[Wanted]) -> Iterator[None]:
+        """Run blocks, one at each step; jobs take turns too, so that noise hits all alike."""
         for block, cells in blocks:
             alive = [self.tally.versions_of(number) for number in range(len(self.cells))]
             for number, positions in turns(self.identity.seed, block, alive):
                 if number in cells and self.tally.fits(number):
                     binary = block % self.cells[number].binaries
                     self._complete(number, block, binary, self._turn(number, positions, block, binary))
+            yield
 
     def describe(self, places: Iterable[Place]) -> dict[Place, About]:
         """The series, with the noise since the session began."""
@@ -266,4 +267,14 @@ class LocalExecutor:
         return f" (what was measured until then is kept in {path})"
 
 
-Make = Callable[[Sites, Tally], Executor]
+class Make(Protocol):
+    """Makes the executor of a session; ``width`` as its executors have it."""
+
+    @property
+    def width(self) -> int:
+        """How many blocks run at a time."""
+        ...
+
+    def __call__(self, sites: Sites, tally: Tally) -> Executor:
+        """The executor of a session."""
+        ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from itertools import count
@@ -10,7 +10,7 @@ from types import TracebackType
 
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.measure.budget import Budget, TurnTimes
-from perfvcs.measure.executor import FAILED, LocalExecutor, Make, Wanted
+from perfvcs.measure.executor import FAILED, Executor, LocalExecutor, Wanted
 from perfvcs.measure.journal import Identity, Journal
 from perfvcs.measure.profiles import Place, profile_of
 from perfvcs.measure.progress import Progress
@@ -39,7 +39,8 @@ class Session:
 
     def __init__(
         self, sites: Sites, progress: Progress, identity: Identity, journal: Journal | None = None, *,
-        pace: TurnTimes | None = None, budget: Budget | None = None, executor: Make = LocalExecutor,
+        pace: TurnTimes | None = None, budget: Budget | None = None,
+        executor: Callable[[Sites, Tally], Executor] = LocalExecutor,
     ) -> None:  # fmt: skip
         self.tally = Tally(sites.cells, sites.versions, progress, journal, pace, budget)
         self.executor = executor(sites, self.tally)
@@ -103,15 +104,22 @@ class Session:
 
     def run(self, blocks: Mapping[int, int]) -> None:
         """Run that many more blocks of each cell (by its number)."""
+        for _ in self.running(blocks):
+            pass
+
+    def running(self, blocks: Mapping[int, int]) -> Iterator[None]:
+        """Run them, a part at each step."""
         ahead = {number: self._ahead(number, blocks) for number in blocks}
         begin, self._begun = self._begun, self._begun + max(blocks.values(), default=0)
         wanted = (Wanted(block, [number for number in ahead if block in ahead[number]]) for block in range(begin, self._begun))
-        self.executor.run([one for one in wanted if one.cells])
+        yield from self.executor.running([one for one in wanted if one.cells])
 
     def more(self, number: int) -> bool:
         """Run the next block of one cell; whether it was complete."""
         before = self.count(number)
-        self.executor.run([Wanted(next(block for block in count() if self.blocks.missing(number, [block])), [number])])
+        following = next(block for block in count() if self.blocks.missing(number, [block]))
+        for _ in self.executor.running([Wanted(following, [number])]):
+            pass
         return self.count(number) > before
 
     def count(self, number: int) -> int:

@@ -70,6 +70,30 @@ def test_a_check_measures_on_hosts(perf: Perf, hosts: DaskCluster, versions: lis
     assert {tuple(change["executions"]) for change in said["changes"]} == {(2, 2)}
 
 
+# what it reports follows from the seed of its block, which is the same in each run
+LEVEL = """
+import os
+drawn = (int(os.environ["PERFVCS_SEED"]) + {number} * 7919) * 16807 % 2147483647 / 2147483647
+with open(os.environ["PERFVCS_SAMPLES"], "a") as file:
+    file.write('{{"metric": "cost", "unit": "s", "better": "lower"}}\\n{{"uid": "task", "cost": %r}}\\n' % ({level} * (1 + drawn / 100)))
+"""
+
+
+def test_a_bisection_measures_several_candidates_at_a_time(project: Project, perf: Perf, hosts: DaskCluster) -> None:
+    project.configure(f'cmd = "{sys.executable} -S -E work.py"')
+    levels = [1.0] * 5 + [1.5] * 3
+    commits = [
+        project.commit(f"{number}", **{"work.py": LEVEL.format(level=level, number=number)})
+        for number, level in enumerate(levels)
+    ]
+    said = perf("bisect", commits[0], "-u", "task", "-m", "cost", "--seed", "7", "--scheduler", hosts.address, "--json")
+    assert [one["commit"] for one in json.loads(said.out)["named"]] == [commits[5]]
+    workers = {one.commit: one.environment.notes["worker"] for one in profiles(project) if one.design.versions[1] == one.commit}
+    together = [commit for commit in commits[1:-1] if commit in workers]
+    assert len(together) > 1
+    assert len({workers[commit] for commit in together}) == 2, "each host had a candidate of its own"
+
+
 def test_a_job_goes_only_where_its_requirement_is_met(
     project: Project, perf: Perf, hosts: DaskCluster, versions: list[str]
 ) -> None:

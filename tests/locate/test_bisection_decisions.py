@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from perfvcs.locate import posterior
+from perfvcs.locate.batch import together
 from perfvcs.locate.decision import StoppingRules, decide
 from perfvcs.locate.effects import unexplained
 from perfvcs.locate.evidence import Evidence
@@ -92,6 +93,27 @@ def test_the_belief_is_that_of_all_paths_of_levels():
     belief, (jump, change) = believe(found, weights), enumerated(found, weights)
     assert belief.jump == pytest.approx(jump, abs=0.01)
     assert belief.change == pytest.approx(change, abs=0.01)
+
+
+def test_candidates_of_several_hosts_divide_the_range_among_them():
+    evidence = Evidence(64)
+    for drawn in (0.0, 0.01, -0.01, 0.005):
+        evidence.add(0.0, 0.2 + drawn)
+    decision = decide(evidence, even(64))
+    assert decision.step.what == "block"
+    chosen = together(evidence, decision, 3)
+    assert chosen[0] == decision.step.commit
+    parts = np.diff([0, *sorted(chosen), 64])
+    assert parts.min() >= 10 and parts.max() <= 25
+
+
+def test_hosts_repeat_a_candidate_when_no_other_one_tells_more():
+    evidence = Evidence(4)
+    for drawn in (0.0, 0.02, -0.02, 0.01) * 3:
+        evidence.add(0.0, 0.02 + drawn)
+    decision = decide(evidence, even(4))
+    assert decision.step.what == "block"
+    assert together(evidence, decision, 4) == [2, 2, 2, 2]
 
 
 def test_a_pair_of_neighbours_counts_as_all_paths_say():
