@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from perfvcs.jobs.config import Config
     from perfvcs.measure.executor import Make
     from perfvcs.measure.progress import Progress
+    from perfvcs.repository import Repository
 
 TOGETHER = "--tls-ca, --tls-cert and --tls-key go with --scheduler"
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -51,17 +52,27 @@ def present(scheduler: str, root: Path, tls: tuple[str, str, str]) -> list[Facts
 
 
 @contextmanager
-def executing(scheduler: str, config: Config, progress: Progress, tls: tuple[str, str, str]) -> Iterator[Make]:
-    """What runs the blocks: this machine, or the hosts of a scheduler; Dask is imported only for these."""
+def executing(
+    scheduler: str, config: Config, progress: Progress, tls: tuple[str, str, str], repository: Repository | None
+) -> Iterator[Make]:
+    """What runs the blocks: this machine, or the hosts of a scheduler; Dask is imported only for these.
+
+    Hosts whose audits in a ``repository`` fail get no blocks.
+    """
     from perfvcs.hosts.choice import chosen
+
+    def distrusted() -> dict[str, str]:
+        from perfvcs.reports.audit import distrusted
+
+        return distrusted(repository) if repository is not None else {}
 
     if any(tls) and not scheduler:
         raise click.UsageError(TOGETHER)
     if not any(tls):
-        with chosen(scheduler, config, progress) as executor:
+        with chosen(scheduler, config, progress, distrusted=distrusted) as executor:
             yield executor
         return
     from perfvcs.hosts.cluster import Tls
 
-    with chosen(scheduler, config, progress, Tls(*tls)) as executor:
+    with chosen(scheduler, config, progress, Tls(*tls), distrusted) as executor:
         yield executor

@@ -82,7 +82,7 @@ def command(
     request, tls = Request(jobs=jobs, seed=seed, wait=wait, scheduler=scheduler), (tls_ca, tls_cert, tls_key)
     with (
         shown(quiet=quiet or as_json, doing="bisecting") as progress,
-        executing(scheduler, config, progress, tls) as executor,
+        executing(scheduler, config, progress, tls, repository) as executor,
     ):
         found = bisect(repository, config, asked, request, progress, executor)
     _write(repository, found, output)

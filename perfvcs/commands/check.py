@@ -82,6 +82,7 @@ def command(
     span = next((revision for revision in revisions if ".." in revision), None)
     if len(revisions) > (2 if span is None else 1):
         raise click.UsageError("at most a baseline and a target can be named, or one range A..B")
+    tls = tls_ca, tls_cert, tls_key
     if span and measure:
         raise click.UsageError(f"--measure takes two revisions; measure the range with `perf collect {span}`, then check it")
     if isinstance(products, tuple) and products and (len(products) > 1 or len(revisions) > 1):
@@ -89,11 +90,10 @@ def command(
     if select and not measure:
         raise click.UsageError("--select goes with --measure; `perf select` lists what it would leave out")
     if audit:
-        _audit(revisions, asked, as_json=as_json, delta=share, method=method, other=measure or gate or markdown or quiet)
+        _audit(revisions, asked, as_json=as_json, delta=share, method=method, tls=tls, other=measure or gate or markdown or quiet)
         return
-    tls = tls_ca, tls_cert, tls_key
     if (asked["scheduler"] or any(tls)) and not measure:
-        raise click.UsageError("--scheduler goes with --measure: what is stored is compared here")
+        raise click.UsageError("--scheduler goes with --measure or --audit: what is stored is compared here")
     repository = Repository.find(create=measure)
     judged: Check | Neighbours
     if span:
@@ -152,7 +152,7 @@ def _measured(
 
     request = Request(**asked)  # type: ignore[arg-type]
     config = load(repository.project.root / FILE)
-    with shown(quiet=silent) as progress, executing(request.scheduler, config, progress, tls) as executor:
+    with shown(quiet=silent) as progress, executing(request.scheduler, config, progress, tls, repository) as executor:
         return measure(repository, revisions, request, progress, method=method, delta=delta, within=within,
                        select=select, executor=executor)  # fmt: skip
 
@@ -167,13 +167,16 @@ def _require_trust(repository: Repository, checks: Sequence[Check], *, delta: fl
 
 
 def _audit(
-    revisions: tuple[str, ...], asked: dict[str, object], *, as_json: bool, delta: float | None, method: str, other: bool
-) -> None:
+    revisions: tuple[str, ...], asked: dict[str, object], *, as_json: bool, delta: float | None, method: str,
+    tls: tuple[str, str, str], other: bool,
+) -> None:  # fmt: skip
     """Measure one revision against itself, and print what all such measurements show."""
+    from perfvcs.jobs.config import load
     from perfvcs.measure.progress import shown
     from perfvcs.measure.request import Request
     from perfvcs.reports.audit import audit, measure
     from perfvcs.repository import Repository
+    from perfvcs.rules import FILE
 
     if len(revisions) > 1 or any(".." in revision for revision in revisions):
         raise click.UsageError("--audit takes one revision, which is measured against itself")
@@ -181,8 +184,10 @@ def _audit(
         raise click.UsageError("--audit cannot be combined with --measure, --gate, --markdown or --quiet")
     revision = revisions[0] if revisions else "HEAD"
     repository = Repository.find(create=True)
-    with shown(quiet=as_json) as progress:
-        outcome = measure(repository, revision, Request(**asked), progress, delta)  # type: ignore[arg-type]
+    request, config = Request(**asked), load(repository.project.root / FILE)  # type: ignore[arg-type]
+    # hosts whose audits failed are measured, too: how else could they be trusted again
+    with shown(quiet=as_json) as progress, executing(request.scheduler, config, progress, tls, None) as executor:
+        outcome = measure(repository, revision, request, progress, delta, executor)
     found = audit(repository, revision, delta=delta, method=method)
     echo(found.json() if as_json else "\n".join(found.lines()))
     outcome.raise_failures()

@@ -92,14 +92,17 @@ def command(
         session = _session(revisions, request)
         repository = Repository.find()
         scheduler = request.scheduler or choose(repository.home, session).request.scheduler
-        with shown(quiet=quiet or as_json) as progress, executing(scheduler, config, progress, tls) as executor:
+        with shown(quiet=quiet or as_json) as progress, executing(scheduler, config, progress, tls, repository) as executor:
             outcome = resume(repository, config, progress, session, wait=request.wait, command=words, executor=executor)
     else:
         commits = project.expand(revisions or ("HEAD",))  # what is wrong is reported before .perf is made
         if request.against and len(commits) > 1:
             raise click.UsageError("--against measures products in turns with one revision: name only one")
         repository = Repository.find(create=True)
-        with shown(quiet=quiet or as_json) as progress, executing(request.scheduler, config, progress, tls) as executor:
+        with (
+            shown(quiet=quiet or as_json) as progress,
+            executing(request.scheduler, config, progress, tls, repository) as executor,
+        ):
             if selects:
                 request = _selected(repository, config, request, commits, progress, sample)
             outcome = collect(repository, config, commits, request, progress, words, announced, executor)

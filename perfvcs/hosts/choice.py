@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def chosen(scheduler: str, config: Config, progress: Progress, tls: Tls | None = None) -> Iterator[Make]:
-    """The executor that a scheduler's address means, this machine where it is empty; raises Unusable."""
+def chosen(
+    scheduler: str, config: Config, progress: Progress, tls: Tls | None = None, distrusted: Callable[[], Mapping[str, str]] = dict
+) -> Iterator[Make]:
+    """The executor that a scheduler's address means, this machine where it is empty; raises Unusable.
+
+    ``distrusted`` finds the hosts that get no blocks, with the reason.
+    """
     if not scheduler:
         yield LocalExecutor
         return
@@ -24,4 +29,4 @@ def chosen(scheduler: str, config: Config, progress: Progress, tls: Tls | None =
     from perfvcs.hosts.cluster import Tls, connected
 
     with connected(scheduler, config.hosts, tls or Tls(), progress) as cluster:
-        yield OnHosts(cluster)
+        yield OnHosts(cluster, distrusted())

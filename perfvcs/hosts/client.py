@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -44,18 +44,24 @@ class Flying:
 
 @dataclass(frozen=True)
 class OnHosts:
-    """Makes executors for the hosts of a cluster."""
+    """Makes executors for the hosts of a cluster; those that are ``distrusted``, for a reason, get no blocks."""
 
     cluster: Cluster
+    distrusted: Mapping[str, str]
 
     @property
     def width(self) -> int:
         """How many blocks run at a time."""
-        return self.cluster.width
+        return max(1, len(trusted(self.cluster, self.distrusted)))
 
     def __call__(self, sites: Sites, tally: Tally) -> HostsExecutor:
         """The executor of a session."""
-        return HostsExecutor(self.cluster, sites, tally)
+        return HostsExecutor(self.cluster, sites, tally, self.distrusted)
+
+
+def trusted(cluster: Cluster, distrusted: Mapping[str, str]) -> list[str]:
+    """The workers that are there just now, on other hosts than those distrusted."""
+    return [worker for worker, host in cluster.workers().items() if host not in distrusted]
 
 
 class HostsExecutor:
@@ -65,21 +71,21 @@ class HostsExecutor:
     fails twice in a row gets no more blocks.
     """
 
-    def __init__(self, cluster: Cluster, sites: Sites, tally: Tally) -> None:
+    def __init__(self, cluster: Cluster, sites: Sites, tally: Tally, distrusted: Mapping[str, str] | None = None) -> None:
         self.cluster, self.sites, self.tally = cluster, sites, tally
         self._flying: dict[Future[bytes], Flying] = {}
-        self._last: dict[str, tuple[int, int]] = {}  # the execution that each host began last
+        self._last: dict[str, tuple[int, int]] = {}  # the execution that each worker began last
         self._kills: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
         self._failed: defaultdict[tuple[int, int], dict[str, str]] = defaultdict(dict)
         self._tries: Counter[int] = Counter()
         self._avoid: defaultdict[int, set[str]] = defaultdict(set)  # hosts on which a block failed
         self._faults: Counter[str] = Counter()
-        self._aside: dict[str, str] = {}  # hosts that get no more blocks, and why
+        self._aside = dict(distrusted or {})  # hosts that get no blocks, and why
 
     @property
     def width(self) -> int:
         """How many blocks run at a time."""
-        return self.cluster.width
+        return max(1, len(trusted(self.cluster, self._aside)))
 
     def hosts(self) -> list[Facts]:
         """Those whose workers are there, or were."""
@@ -99,7 +105,7 @@ class HostsExecutor:
         stack.callback(self.cluster.release, self._name)
         stack.callback(self._cancel)
         for host in sorted(set(self.cluster.workers().values())):
-            self.tally.progress.say(f"measuring on {host}")
+            self.tally.progress.say(f"{host} gets no blocks: {why}" if (why := self._aside.get(host)) else f"measuring on {host}")
 
     def resume(self) -> None:
         """Nothing: each host says anew what it measures."""
@@ -264,7 +270,7 @@ class HostsExecutor:
         """A worker is gone: the whole block is repeated, without the version that did it if that is known."""
         if not self.cluster.is_there:
             raise self.cluster.lost()
-        pair = self._last.pop(flying.host, None)
+        pair = self._last.pop(flying.worker, None)
         if pair in self.tally.alive and pair is not None:
             self._kills[pair].append(flying.host)
             if len(self._kills[pair]) >= KILLS:
@@ -287,11 +293,11 @@ class HostsExecutor:
 
     def _heard(self, event: tuple[float, object]) -> None:
         """A host begins an execution."""
-        content = event[1]
-        if isinstance(content, bytes):
+        about = event[1]
+        if isinstance(about, dict) and isinstance(content := about.get("message"), bytes):
             said = messages.reply(content)
             if isinstance(said, Executing):
-                self._last[said.host] = said.number, said.position
+                self._last[str(about.get("worker"))] = said.number, said.position
 
     def _cancel(self) -> None:
         """Nobody waits for what is still on its way."""

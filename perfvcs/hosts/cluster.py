@@ -107,14 +107,14 @@ class Cluster:
                 has = f"has perfvcs {theirs}" if theirs else "has no perfvcs that can be used"
                 cure = f"install perfvcs {perfvcs.__version__} there, as here"
                 raise Unusable(f"the worker {address} {has}: {cure}")
+            present = [one for one, name in (self.hosts | hosts).items() if name == host and one in self._seen()]
+            if present:
+                raise Unusable(
+                    f"the workers {present[0]} and {address} are both on a host called {host}: give each host its own name"
+                )
             hosts[address] = host
             self.facts[host] = messages.facts(known)
         return hosts
-
-    @property
-    def width(self) -> int:
-        """How many blocks run at a time."""
-        return max(1, len(self.workers()))
 
     def submit(self, function: Callable[..., bytes], *arguments: object, worker: str) -> Future[bytes]:
         """Start something on one worker, as soon as nobody else uses that host."""

@@ -145,4 +145,5 @@ def _log(topic: str, message: bytes) -> None:
     """Tell the client, through the scheduler."""
     from distributed import get_worker
 
-    get_worker().log_event(topic, message)
+    worker = get_worker()
+    worker.log_event(topic, {"worker": worker.address, "message": message})

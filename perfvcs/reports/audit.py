@@ -24,6 +24,7 @@ from perfvcs.text.words import counted, metric_name, metric_rank
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
     from perfvcs.measure.campaign import CampaignOutcome
+    from perfvcs.measure.executor import Make
     from perfvcs.measure.progress import Progress
     from perfvcs.measure.request import Request
 
@@ -112,8 +113,10 @@ class Audit:
         return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
 
 
-def measure(repository: Repository, revision: str, request: Request, progress: Progress, delta: float | None) -> CampaignOutcome:
-    """Measure a revision against itself, by default 30 pairs or twice what a check takes, and store it.
+def measure(
+    repository: Repository, revision: str, request: Request, progress: Progress, delta: float | None, executor: Make
+) -> CampaignOutcome:
+    """Measure a revision against itself, by default 30 pairs on each host or twice what a check takes, and store it.
 
     Raises UsageError where fewer pairs are asked for than say anything.
     """
@@ -128,8 +131,9 @@ def measure(repository: Repository, revision: str, request: Request, progress: P
     config = load(repository.project.root / FILE)
     if request.executions is None:
         cells, _ = planned(repository, request.apply(config)[0], state.commit)
-        request = replace(request, executions=max(BLOCKS, *(2 * cell.executions * cell.binaries for cell in cells)))
-    outcome, _ = settle(repository, config, (state, state), request, progress, delta)
+        pairs = max(BLOCKS, *(2 * cell.executions * cell.binaries for cell in cells))
+        request = replace(request, executions=pairs * executor.width)
+    outcome, _ = settle(repository, config, (state, state), request, progress, delta, executor=executor)
     if not outcome.profiles:
         outcome.raise_failures()
     return outcome
@@ -157,6 +161,25 @@ def require(repository: Repository, target: State, changes: Sequence[Change], *,
             f"(at least {100 * found.low:.1f} %, over {100 * LIMIT:g} %): take more executions (see `perf plan`) or a larger --delta, "
             "then run `perf check --audit`"
         )
+
+
+def distrusted(repository: Repository) -> dict[str, str]:
+    """The hosts whose newest audits show more false alarms than a gate can have, with what these show and the cure."""
+    head = repository.project.head
+    commits = list(islice(repository.with_profiles(repository.project.walk(head)), HISTORY)) if head else []
+    hosts: dict[str, dict[str, dict[str, list[float]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    for one in records(repository, commits, delta=None, method="auto", by_host=True) if commits else ():
+        hosts[one.host][one.session][one.series].append(one.rate)
+    found = {}
+    for host, sessions in hosts.items():
+        trials = [fmean(rates) for session in list(sessions.values())[-TRIALS:] for rates in session.values()]
+        rate = fmean(trials)
+        if len(trials) >= TRIALS and bounds(rate, len(trials))[0] > LIMIT:
+            found[host] = (
+                f"in its newest audits {100 * rate:.0f} % of the comparisons were called changed; when that is mended, run "
+                "`perf check --audit --scheduler ADDRESS` until it is trusted again"
+            )
+    return found
 
 
 def _audit(

@@ -128,9 +128,9 @@ def _unused(facts: Facts) -> Host:
     return Host(facts.host, {"cpu": facts.cpu}, [], "", "", 0, 0, 0, None, AuditCount(0, 0), [], facts)
 
 
-def _host(name: str, members: Sequence[HostSession], audits: dict[str, AuditCount], connected: Facts | None) -> Host:
+def _host(name: str, members: Sequence[HostSession], audits: dict[tuple[str, str], AuditCount], connected: Facts | None) -> Host:
     newest = members[-1]
-    called = [audits[session] for session in dict.fromkeys(one.session for one in members) if session in audits]
+    called = [audits[session, name] for session in dict.fromkeys(one.session for one in members) if (session, name) in audits]
     return Host(
         name, configuration(newest.environment), list(dict.fromkeys(one.environment.fingerprint for one in members)),
         members[0].started, newest.started, len({one.session for one in members}), sum(one.profiles for one in members),
@@ -153,19 +153,19 @@ def _reconfigurations(members: Sequence[HostSession]) -> list[Reconfiguration]:
     return [Reconfiguration(when, what) for when, what in found if what]
 
 
-def _audits(repository: Repository) -> dict[str, AuditCount]:
-    """What the newest A/A sessions showed, by session."""
+def _audits(repository: Repository) -> dict[tuple[str, str], AuditCount]:
+    """What the newest A/A sessions showed, by session and host."""
     from perfvcs.reports.replay import records
     from perfvcs.repository import HISTORY
 
     head = repository.project.head
     if head is None:
         return {}
-    found: dict[str, AuditCount] = {}
+    found: dict[tuple[str, str], AuditCount] = {}
     commits = list(islice(repository.with_profiles(repository.project.walk(head)), HISTORY))
-    for one in records(repository, commits, delta=None, method="auto") if commits else ():
-        known = found.get(one.session, AuditCount(0, 0))
-        found[one.session] = AuditCount(known.comparisons + 1, known.called + one.called)
+    for one in records(repository, commits, delta=None, method="auto", by_host=True) if commits else ():
+        known = found.get((one.session, one.host), AuditCount(0, 0))
+        found[one.session, one.host] = AuditCount(known.comparisons + 1, known.called + one.called)
     return found
 
 

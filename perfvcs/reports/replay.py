@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs import __version__, wholefile
+from perfvcs.environment.configuration import host_of
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.summary import Header, Measured, Summary
 
@@ -45,11 +46,15 @@ class ReplayRecord(msgspec.Struct, frozen=True):
     called: bool
     effect: float | None
     rate: float
+    host: str = ""
 
 
-def records(repository: Repository, commits: Sequence[str], *, delta: float | None, method: str) -> list[ReplayRecord]:
+def records(
+    repository: Repository, commits: Sequence[str], *, delta: float | None, method: str, by_host: bool = False
+) -> list[ReplayRecord]:
     """What the newest A/A sessions on some commits show, compared like `perf check` does with as many executions as perf.toml says.
 
+    ``by_host``: what each host of a session shows alone, whatever others do.
     Replaying takes seconds, so that the newest results are kept in ``.perf/audits.json``, which can be deleted at any time.
     """
     twins = pairs_of(repository.index.headers(commits))
@@ -59,7 +64,7 @@ def records(repository: Repository, commits: Sequence[str], *, delta: float | No
 
     counts, rules = counts_of(repository, commits[0]), repository.rules
     paths = [[header.path for pair in pairs for header in pair] for pairs in twins.values()]
-    about = msgspec.json.encode([__version__, delta, method, repr(rules), sorted(counts.items()), paths, DRAWS, BUDGET])
+    about = msgspec.json.encode([__version__, delta, method, repr(rules), sorted(counts.items()), paths, DRAWS, BUDGET, by_host])
     key, cache = hashlib.sha256(about).hexdigest(), _Cache(repository.home / CACHE)
     if (known := cache.get(key)) is not None:
         return known
@@ -68,10 +73,14 @@ def records(repository: Repository, commits: Sequence[str], *, delta: float | No
     found: list[ReplayRecord] = []
     for session, pairs in twins.items():
         # a session must not vouch for itself: what it shows raises the smallest change that counts
-        rest = earlier_sessions(one for one in measured if one.header.collected.session != session)
+        others = () if by_host else (one for one in measured if one.header.collected.session != session)
+        rest = earlier_sessions(others)
         judge = partial(compare, method=method, rules=rules, delta=delta, history=rest)
-        sides = [(by_path[first.path], by_path[last.path]) for first, last in pairs]
-        found += _records(session, *replayed(sides, counts, judge))
+        groups: dict[str, list[Twins]] = defaultdict(list)
+        for first, last in pairs:
+            groups[host_of(first.environment) if by_host else ""].append((by_path[first.path], by_path[last.path]))
+        for host, sides in groups.items():
+            found += _records(session, host, *replayed(sides, counts, judge))
     cache.put(key, found)
     return found
 
@@ -162,13 +171,13 @@ def replayed(
     return whole, subsets
 
 
-def _records(session: str, whole: Sequence[Change], subsets: Sequence[Sequence[Change]]) -> list[ReplayRecord]:
+def _records(session: str, host: str, whole: Sequence[Change], subsets: Sequence[Sequence[Change]]) -> list[ReplayRecord]:
     called: dict[tuple[str, str, str, float | None, str], list[bool]] = defaultdict(list)
     for changes in subsets:
         for change in changes:
             called[_unit(change)].append(change.word in CALLED)
     return [
-        ReplayRecord(session, *_unit(change), change.word in CALLED, change.effect, fmean(called[_unit(change)]))
+        ReplayRecord(session, *_unit(change), change.word in CALLED, change.effect, fmean(called[_unit(change)]), host)
         for change in whole if called[_unit(change)]
     ]  # fmt: skip
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from perfvcs.measure.progress import Progress
 from perfvcs.measure.request import Request, digest
 from perfvcs.measure.session import CollectFailed
 from perfvcs.measure.unfinished import unfinished
+from perfvcs.reports.audit import distrusted
 from perfvcs.repository import Repository
 from perfvcs.rules import FILE
 from perfvcs.text.characters import shorten
@@ -35,6 +37,7 @@ from perfvcs.watch.webhook import NotDelivered, Webhook
 
 if TYPE_CHECKING:
     from perfvcs.hosts.cluster import Tls
+    from perfvcs.measure.executor import Make
     from perfvcs.site.contents import Contents
     from perfvcs.site.forge import Forge
 
@@ -114,9 +117,13 @@ class Cycle:
         if ours:
             began = time.monotonic()
             config = load(repository.project.root / FILE)
-            with chosen(ours[0].request.scheduler, config, self.progress, self.wishes.tls) as executor:
+            with self._executing(repository, config, ours[0].request.scheduler) as executor:
                 outcome = resume(repository, config, self.progress, ours[0].session, wait=True, executor=executor)
             self._measured(outcome, f"finished session {ours[0].session}", began)
+
+    def _executing(self, repository: Repository, config: Config, scheduler: str) -> AbstractContextManager[Make]:
+        """What runs the blocks; hosts whose audits fail get none."""
+        return chosen(scheduler, config, self.progress, self.wishes.tls, partial(distrusted, repository))
 
     def _follow(self, tip: str) -> None:
         """Measure what is chosen at a tip."""
@@ -169,7 +176,7 @@ class Cycle:
         self._save()
         try:
             request = Request(wait=True, committed=True, budget=self.wishes.budget, scheduler=self.wishes.scheduler)
-            with chosen(request.scheduler, config, self.progress, self.wishes.tls) as executor:
+            with self._executing(repository, config, request.scheduler) as executor:
                 outcome = collect(repository, config, together, request, self.progress, executor=executor)
         except Exception:
             self.memory.measuring = []

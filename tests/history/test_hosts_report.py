@@ -9,10 +9,11 @@ import pytest
 from conftest import Project
 from histories import Perf, grow, measured, printed, stepped, store
 from msgspec import structs
-from samples import interleaved, sample_profile
+from samples import interleaved, noisy, sample_profile
 
 from perfvcs.environment.configuration import changes
 from perfvcs.profile import Collected, Environment, Metric, Profile
+from perfvcs.reports.audit import distrusted
 from perfvcs.reports.replay import pairs_of
 from perfvcs.repository import Repository
 
@@ -94,6 +95,31 @@ def test_an_audit_over_hosts_compares_each_with_itself(commits: list[str]) -> No
     twins = [on(one, BEFORE | {"worker": host}, 1) for host in "ab" for one in interleaved(commits[-1:] * 2, walls)]
     (pairs,) = pairs_of(store(*twins).index.headers()).values()
     assert sorted((first.worker, last.worker) for first, last in pairs) == [("a", "a"), ("b", "b")]
+
+
+def audited(commit: str, number: int, **biases: float) -> list[Profile]:
+    """A session that measured a commit against itself on some hosts; on each, the second copy is slower by its bias."""
+    return [
+        on(one, BEFORE | {"worker": host}, number)
+        for place, (host, bias) in enumerate(biases.items())
+        for one in interleaved(
+            [commit] * 2, [noisy(0.01 * (1 + bias * side), 10, 4 * number + 2 * place + side) for side in (0, 1)]
+        )
+    ]
+
+
+def test_a_host_whose_newest_audits_fail_is_not_trusted(commits: list[str], perf: Perf) -> None:
+    for number in (1, 2):
+        store(*audited(commits[-1], number, good=0.0, bad=0.2))
+    assert distrusted(Repository.find()) == {}, "two may be bad luck"
+    store(*audited(commits[-1], 3, good=0.0, bad=0.2))
+    (host,), (why,) = zip(*distrusted(Repository.find()).items(), strict=True)
+    assert (host, why[:33]) == ("bad", "in its newest audits 100 % of the")
+    listed = {one["name"]: one["audit"] for one in json.loads(perf("hosts", "--json").out)}
+    assert listed == {"good": {"comparisons": 6, "called": 0}, "bad": {"comparisons": 6, "called": 6}}
+    for number in (4, 5, 6):
+        store(*audited(commits[-1], number, bad=0.0))
+    assert distrusted(Repository.find()) == {}, "it was mended"
 
 
 def test_nothing_measured_and_an_unknown_host(project: Project, perf: Perf) -> None:

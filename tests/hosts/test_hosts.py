@@ -6,12 +6,15 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from clusters import DaskCluster, cluster
 from conftest import Project, Said
+from measuring_machines import MeasuringMachine
+from samples import interleaved, noisy
 
-from perfvcs.profile import Profile
+from perfvcs.profile import Collected, Environment, Profile
 from perfvcs.repository import Repository
 
 Perf = Callable[..., Said]
@@ -104,6 +107,31 @@ def test_a_job_goes_only_where_its_requirement_is_met(
     assert {profile.environment.notes["worker"] for profile in profiles(project)} == {one}
     project.write("perf.toml", CONFIGURATION + 'hosts = "memory > 900000GB"\n')
     assert "no host meets hosts = 'memory > 900000GB'" in perf("collect", "--committed", "--scheduler", hosts.address, code=2).err
+
+
+def test_a_host_whose_audits_fail_gets_no_blocks_but_audits(
+    project: Project, perf: Perf, hosts: DaskCluster, versions: list[str]
+) -> None:
+    perf("check", "--audit", "-n", "10", "--scheduler", hosts.address)
+    bad, good = sorted({one.environment.notes["worker"] for one in profiles(project)})
+    for number in range(3):
+        collected = Collected(
+            f"2026112{number}T093000-4f2a91", f"2026-11-2{number}T09:30:00Z", f"2026-11-2{number}T09:31:00Z", "test"
+        )
+        environment = Environment(notes={"worker": bad})
+        walls = [noisy(wall, seed=number) for wall in (0.01, 0.02)]
+        Repository.find().store.add(interleaved(versions[-1:] * 2, walls, collected=collected, environment=environment), "test")
+    said = perf("collect", "--missing", versions[0], "--scheduler", hosts.address)
+    assert f"{bad} gets no blocks: in its newest audits" in said.err
+    assert {one.environment.notes["worker"] for one in profiles(project) if one.commit == versions[0]} == {good}
+
+
+def test_a_watch_measures_on_hosts(perf: Perf, hosts: DaskCluster, tmp_path: Path) -> None:
+    machine = MeasuringMachine(tmp_path, perf)
+    said = machine.watch("--scheduler", hosts.address, "--last", "1").out
+    assert ": measured " in said and "pushed 2 profiles" in said
+    found = Repository.find(machine.clone)
+    assert len({header.worker for header in found.index.headers()}) == machine.shared() == 2
 
 
 def test_the_hosts_of_a_scheduler_are_listed_as_they_are_now(
