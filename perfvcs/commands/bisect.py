@@ -10,6 +10,7 @@ from perfvcs.commands import _completion as complete
 from perfvcs.commands._hosts import executing, host_options
 from perfvcs.commands._jobs import job_option
 from perfvcs.commands._output import echo
+from perfvcs.commands._paths import FilePath
 
 if TYPE_CHECKING:
     from perfvcs.locate.bisection import Bisection
@@ -41,9 +42,7 @@ if TYPE_CHECKING:
 @host_options
 @click.option("--wait", is_flag=True, help="Wait for another measuring run instead of failing.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only the commits found.")
-@click.option(
-    "-o", "--output", metavar="FILE", type=click.Path(dir_okay=False), help="Also write a page that draws every commit."
-)
+@click.option("-o", "--output", metavar="FILE", type=FilePath(), help="Also write a page that draws every commit.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     good: str, bad: str, *, jobs: tuple[str, ...], unit: str, metric: str, improvement: bool, delta: float | None, budget: str,

@@ -8,6 +8,7 @@ import click
 
 from perfvcs.commands._completion import blamable
 from perfvcs.commands._output import echo
+from perfvcs.commands._paths import FilePath
 
 if TYPE_CHECKING:
     from perfvcs.locate.finding import Blame
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     "-o",
     "--output",
     metavar="FILE",
-    type=click.Path(dir_okay=False),
+    type=FilePath(),
     help="Also write a page with the diff and both flame graphs.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

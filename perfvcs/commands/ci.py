@@ -12,6 +12,7 @@ import click
 from perfvcs.commands._completion import revisions
 from perfvcs.commands._jobs import job_option
 from perfvcs.commands._output import echo
+from perfvcs.commands._paths import FilePath
 
 if TYPE_CHECKING:
     from perfvcs.ci.surroundings import Surroundings
@@ -53,7 +54,7 @@ def _name(ctx: click.Context, parameter: click.Parameter, text: str) -> str:  # 
 @click.option("--seed", type=int, help="Seed of the random order and of the blocks.")
 @click.option("--out", "folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), default="perf-ci", show_default=True,
               help="Folder for the reports.")  # fmt: skip
-@click.option("--bundle", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
+@click.option("--bundle", metavar="FILE", type=FilePath(path_type=Path),
               help="Write the profiles to FILE for another job that may push; `perf import` reads it.")  # fmt: skip
 @click.option("--post", metavar="DIR", type=click.Path(path_type=Path, file_okay=False),
               help="Only comment on the pull request, with the report that another step or job wrote to DIR.")  # fmt: skip

@@ -10,6 +10,7 @@ import click
 from perfvcs.commands._completion import revisions
 from perfvcs.commands._jobs import job_option
 from perfvcs.commands._output import echo
+from perfvcs.commands._paths import FilePath
 from perfvcs.text.words import counted
 
 
@@ -25,15 +26,15 @@ from perfvcs.text.words import counted
 )
 @click.option("--option", "pairs", multiple=True, metavar="KEY=VALUE", help="Option of the format; may be repeated.")
 @job_option("stored")
-@click.option("-o", "--output", type=click.Path(path_type=Path, allow_dash=True), metavar="FILE|FOLDER|-", default="-",
-              help="Destination; standard output by default.")  # fmt: skip
-@click.option("--table", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+@click.option("-o", "--output", type=click.Path(allow_dash=True), metavar="FILE|FOLDER|-", default="-",
+              help="Destination; standard output by default. A folder ends with /, if it is new.")  # fmt: skip
+@click.option("--table", type=FilePath(path_type=Path), metavar="FILE",
               help="Write all values as one table: .csv, .jsonl, .parquet or .arrow.")  # fmt: skip
-@click.option("--bundle", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+@click.option("--bundle", type=FilePath(path_type=Path), metavar="FILE",
               help="Write profiles to FILE for a CI job that may push; `perf import` reads it.")  # fmt: skip
 @click.option("-f", "--force", is_flag=True, help="Overwrite existing files.")
 def command(
-    names: tuple[str, ...], format_name: str, pairs: tuple[str, ...], jobs: tuple[str, ...], output: Path, table: Path | None,
+    names: tuple[str, ...], format_name: str, pairs: tuple[str, ...], jobs: tuple[str, ...], output: str, table: Path | None,
     bundle: Path | None, *, force: bool,
 ) -> None:  # fmt: skip
     """Write profiles to files: all profiles of a revision (HEAD), or single profiles by path or id.
@@ -42,7 +43,7 @@ def command(
     all stored profiles unless you name revisions or ranges A..B. --bundle takes the profiles not pushed yet, unless you name revisions.
     """
     if table is not None or bundle is not None:
-        alone = (format_name, pairs, str(output)) == ("perfvcs", (), "-") and (table is None or bundle is None)
+        alone = (format_name, pairs, output) == ("perfvcs", (), "-") and (table is None or bundle is None)
         if not alone:
             raise click.UsageError(
                 "--table and --bundle name their own file and format: leave the other, --format, --option and -o out"
@@ -60,18 +61,19 @@ def command(
     paths = list(dict.fromkeys(path for name in names or ("HEAD",) for path in repository.select(name, jobs)))
     files = documents(repository, paths, format_name, options)
     several = len(paths) > 1 and together(format_name) != "file"
-    if is_folder(output) or (str(output) != "-" and several):
-        into_folder(output, files, force=force)
-        echo(f"wrote {counted(len(paths), 'profile')} into {output}")
+    path = Path(output)
+    if output.endswith("/") or is_folder(path) or (output != "-" and several):
+        into_folder(path, files, force=force)
+        echo(f"wrote {counted(len(paths), 'profile')} into {path}")
         return
     if several:
         raise UsageError(f"these are {len(paths)} profiles: name a folder with -o, or choose one by --job or its id")
     _, document = next(files)
-    if str(output) == "-":
+    if output == "-":
         _print(document)
         return
-    into_file(output, document, force=force)
-    echo(f"wrote {output}")
+    into_file(path, document, force=force)
+    echo(f"wrote {path}")
 
 
 def _one_file(table: Path | None, bundle: Path | None, names: tuple[str, ...], jobs: tuple[str, ...], *, force: bool) -> None:

@@ -11,6 +11,7 @@ import click
 from perfvcs.commands._completion import revisions
 from perfvcs.commands._jobs import arguments
 from perfvcs.commands._output import echo
+from perfvcs.commands._paths import FilePath
 from perfvcs.text.words import counted
 
 SUFFIXES = (".json", ".gz", ".z", ".csv", ".perf")
@@ -81,7 +82,7 @@ def _command(name: str) -> click.Command:
         click.Option(["-j", "--job", "_jobs"], **arguments("stored")),
         click.Option(
             ["-o", "--output", "_output"],
-            type=click.Path(path_type=Path, dir_okay=False),
+            type=FilePath(path_type=Path),
             help="With a file: where to write the result.",
         ),
         click.Option(["--json", "_json"], is_flag=True, help="Print JSON."),

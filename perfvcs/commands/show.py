@@ -11,6 +11,7 @@ import click
 
 from perfvcs.commands._completion import benchmarks
 from perfvcs.commands._output import echo
+from perfvcs.commands._paths import FilePath
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,7 +24,7 @@ NARROWEST, WIDEST = 40, 400  # columns
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[REVISION [REVISION] | BENCHMARK | FILE [FILE]]", shell_complete=benchmarks)
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE",
+@click.option("-o", "--output", type=FilePath(path_type=Path, dir_okay=True), metavar="FILE",
               help="File to write: .html, .png, .svg, .json, .txt; a table as .md, .csv, .tex.")  # fmt: skip
 @click.option("--view", metavar="NAME", help="Draw only this view.")
 @click.option("--set", "settings", multiple=True, metavar="FIELD=VALUE", help="Set a field of the views; may be repeated.")

@@ -14,6 +14,7 @@ from perfvcs.validity import MAX_NAME, Malformed
 MOST_FRAMES = 20_000_000  # frames of all different stacks together
 SAMPLES = "samples"  # how often a stack was seen; everything else has a unit
 SELF = "self"  # of a metric: what a stack has without the calls that it makes, recorded and not judged
+INCLUSIVE = "inclusive"  # of a metric: what it has with them, where a tool says so without writing stacks
 UNITS = {
     "nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s", "bytes": "B", "kilobytes": "kB", "megabytes": "MB",
     "count": "", "none": "", "": "",
@@ -28,12 +29,13 @@ class CountedStacks:
         """``metrics`` are names with the units that they are counted in."""
         self._bases = {name: base(UNITS.get(unit, unit)) for name, unit in metrics.items()}
         self._counted: dict[str, dict[int, float]] = {name: {} for name in metrics}
+        self._inclusive: dict[str, dict[int, float]] = {}
         self._frames: dict[str, int] = {}
         self._stacks: dict[tuple[int, ...], int] = {}
         self._size = 0
 
-    def add(self, stack: Sequence[str], values: Mapping[str, float]) -> None:
-        """Count a stack, root first."""
+    def add(self, stack: Sequence[str], values: Mapping[str, float], inclusive: Mapping[str, float] | None = None) -> None:
+        """Count a stack, root first; ``inclusive`` has what its last frame and all that this calls were counted."""
         frames = self._frames
         key = tuple([frames.setdefault(frame[:MAX_NAME], len(frames)) for frame in stack or (NOTHING,)])
         number = self._stacks.get(key)
@@ -46,12 +48,15 @@ class CountedStacks:
             if value:
                 column = self._counted[name]
                 column[number] = column.get(number, 0.0) + value
+        for name, value in (inclusive or {}).items():
+            column = self._inclusive.setdefault(name, {})
+            column[number] = column.get(number, 0.0) + value
 
     def profile(
         self, document: bytes, tool: str, *, name: str = "", started: str = "", machine: Environment | None = None
     ) -> Profile:
         """The profile; raises NoResults where nothing was counted."""
-        counted = {metric: self._in_base(metric) for metric, column in self._counted.items() if column}
+        counted = {metric: self._in_base(metric, column) for metric, column in self._counted.items() if column}
         if not counted:
             raise NoResults("it has no results: no stack was seen")
         count = len(self._stacks)
@@ -67,6 +72,9 @@ class CountedStacks:
             else:
                 metrics[metric], columns[metric] = Metric(unit), [whole, *[None] * count]
                 metrics[f"{metric}.{SELF}"], columns[f"{metric}.{SELF}"] = Metric(unit, "none"), [None, *own]
+            if with_calls := self._in_base(metric, self._inclusive.get(metric, {})):
+                columns[f"{metric}.{INCLUSIVE}"] = [None, *(with_calls.get(number) for number in range(count))]
+                metrics[f"{metric}.{INCLUSIVE}"] = Metric(unit, "none")
         frames = list(self._frames)
         names: dict[str, int] = {name or tool: 0}
         uid = [0, *(names.setdefault(frames[stack[-1]], len(names)) for stack in self._stacks)]
@@ -78,9 +86,9 @@ class CountedStacks:
             environment=machine or Environment(), metrics=metrics, resources=rows, stacks=Stacks(frames, [*map(list, self._stacks)]),
         )  # fmt: skip
 
-    def _in_base(self, metric: str) -> dict[int, float]:
+    def _in_base(self, metric: str, column: Mapping[int, float]) -> dict[int, float]:
         unit = self._bases[metric]
-        moved = {number: value * unit.times / unit.over for number, value in self._counted[metric].items()}
+        moved = {number: value * unit.times / unit.over for number, value in column.items()}
         return {number: value for number, value in moved.items() if isfinite(value)}
 
 

@@ -17,6 +17,7 @@ NUMBER = r"(?:\*|[-+]?(?:0x[0-9a-f]{1,16}|[0-9]{1,18}))"  # positions are also t
 COST = re.compile(f"{NUMBER}(?: {NUMBER})*")
 NAME = re.compile(r"(\([0-9]{1,9}\))(?: (.*))?", re.DOTALL)
 NAMES = {"Ir": "instructions"}
+Costs = dict[tuple[str, str], list[float]]  # of functions and their images, by event
 
 
 @dataclass
@@ -27,7 +28,18 @@ class _State:
     place: dict[str, str] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
     positions: int = 1
+    callee: dict[str, str] = field(default_factory=dict)
     called: bool = False  # whether the next line is the cost of a call, which the callee has already
+
+    @property
+    def function(self) -> tuple[str, str]:
+        """The function that costs belong to, and its image."""
+        return self.place.get("fn", ""), self.place.get("ob", "")
+
+    @property
+    def is_recursive(self) -> bool:
+        """Whether the function calls itself."""
+        return self.function == (self.callee.get("fn", ""), self.callee.get("ob", self.place.get("ob", "")))
 
     def named(self, kind: str, value: str) -> str:
         """The name behind a number, which is written out once."""
@@ -44,7 +56,10 @@ class _State:
 
 @dataclass(frozen=True)
 class Callgrind:
-    """One recording: the cost of each function without those that it calls. Callgrind writes no stacks, so that each is one frame."""
+    """One recording: the cost of each function without and with those that it calls.
+
+    Callgrind writes no stacks, so that each is one frame.
+    """
 
     suffixes: ClassVar[tuple[str, ...]] = (".callgrind",)
 
@@ -54,36 +69,43 @@ class Callgrind:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""
-        state, costs, ended = _State(), dict[tuple[str, str], list[float]](), False
+        state, costs, calls, ended = _State(), Costs(), Costs(), False
         for place, line in enumerate(lines_of(document), 1):
             try:
-                ended = _take(state, costs, line.strip()) or ended
+                ended = _take(state, costs, calls, line.strip()) or ended
             except ValueError as error:
                 raise Malformed(f"line {place}: {error}") from None
         if not ended:
             raise Malformed("it has no totals at its end: it was cut off")
         metrics = [NAMES.get(event) or usable(event) for event in state.events]
         counted = CountedStacks(dict.fromkeys(metrics, ""))
-        for (function, image), values in costs.items():
-            counted.add([frame(function, PurePosixPath(image).name)], dict(zip(metrics, values, strict=False)))
+        whole = [sum(values) for values in zip(*costs.values(), strict=True)]
+        nothing = [0.0] * len(metrics)
+        for function, image in dict.fromkeys([*costs, *calls]):
+            own, others = costs.get((function, image), nothing), calls.get((function, image), nothing)
+            # a call that leads back to its function counts what is below it again
+            inclusive = [min(sum(both), most) for *both, most in zip(own, others, whole, strict=False)]
+            name = frame(function, PurePosixPath(image).name)
+            counted.add([name], dict(zip(metrics, own, strict=False)), dict(zip(metrics, inclusive, strict=False)))
         return counted.profile(document, "callgrind")
 
 
-def _take(state: _State, costs: dict[tuple[str, str], list[float]], line: str) -> bool:
+def _take(state: _State, costs: Costs, calls: Costs, line: str) -> bool:
     """One line; whether it is the last one that a whole file has."""
     if COST.fullmatch(line):
-        if not state.called:
+        if not (state.called and state.is_recursive):
             values = [float(int(text, 0)) for text in line.split(" ")[state.positions :]]
-            kept = costs.setdefault((state.place.get("fn", ""), state.place.get("ob", "")), [0.0] * len(state.events))
+            kept = (calls if state.called else costs).setdefault(state.function, [0.0] * len(state.events))
             for number, cost in enumerate(values[: len(kept)]):
                 kept[number] += cost
-        state.called = False
+        if state.called:
+            state.called, state.callee = False, {}
         return False
     key, equals, value = line.partition("=")
     if equals and key in ("fn", "ob"):
         state.place[key] = state.named(key, value)
     elif equals and key in ("cfn", "cob"):
-        state.named(key[1:], value)
+        state.callee[key[1:]] = state.named(key[1:], value)
     elif equals and key == "calls":
         state.called = True
     elif line.startswith("events:"):

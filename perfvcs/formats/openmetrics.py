@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,20 +24,33 @@ class Openmetrics:
 
     def encode(self, profile: Profile) -> bytes:
         """The text, which ends with ``# EOF``; raises Malformed without values."""
-        families: dict[tuple[str, str], list[RoundValues]] = defaultdict(list)
+        families: dict[str, list[RoundValues]] = defaultdict(list)
+        units: dict[str, str] = {}
         for one in benchmarks(profile):
             unit = UNITS.get(one.about.unit, "")
-            name = UNUSABLE.sub("_", f"{PREFIX}_{one.metric}")
-            families[f"{name}_{unit}" if unit and not name.endswith(f"_{unit}") else name, unit].append(one)
+            name = _named(one.metric, unit, units)
+            units[name] = unit
+            families[name].append(one)
         lines: list[str] = []
-        for (name, unit), found in families.items():
+        for name, found in families.items():
+            unit = units[name]
             lines += [f"# TYPE {name} gauge", *([f"# UNIT {name} {unit}"] if unit else [])]
             for one in found:
-                size = {} if one.size is None else {"size": f"{one.size:g}"}
+                size = {} if one.size is None else {"size": f"{one.size:.15g}"}
                 labels = {"job": profile.job.label, "unit": one.uid, **size, "metric": one.metric, "commit": profile.commit}
                 said = ",".join(f'{key}="{_escaped(value)}"' for key, value in labels.items())
                 lines.append(f"{name}{{{said}}} {one.mean!r}")
         return "\n".join([*lines, "# EOF", ""]).encode("utf-8", "replace")
+
+
+def _named(metric: str, unit: str, units: Mapping[str, str]) -> str:
+    """The name of a metric's family, which ends in its unit; ``units`` has that of each name in use."""
+    stem = UNUSABLE.sub("_", f"{PREFIX}_{metric}")
+    while True:
+        name = f"{stem}_{unit}" if unit and not stem.endswith(f"_{unit}") else stem
+        if units.get(name, unit) == unit:
+            return name
+        stem += "_"
 
 
 def _escaped(text: str) -> str:

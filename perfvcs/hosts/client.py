@@ -133,6 +133,7 @@ class HostsExecutor:
                 elif not self._flying:
                     self._require_hosts(workers, seen)
                 self._give_out(waiting, usable)
+                yield  # before anybody waits, all sessions have given out what they can
                 for future in self.cluster.completed(self._flying) if self._flying else ():
                     self._take(future, self._flying.pop(future), waiting)
                 for future, flying in list(self._flying.items()):
@@ -140,7 +141,6 @@ class HostsExecutor:
                         del self._flying[future]
                         self.cluster.cancel(future)
                         self._lost(flying, waiting)
-                yield
         finally:
             self._cancel()
 

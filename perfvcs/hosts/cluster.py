@@ -98,7 +98,7 @@ class Cluster:
                     f"the worker {address} does not have the resource {RESOURCE}=1, which makes a host exclusive: {cure}"
                 )
         found = self.client.run(work.about, workers=list(workers), on_error="return")
-        hosts = {}
+        hosts: dict[str, str] = {}
         for address, said in found.items():
             if isinstance(said, OSError):
                 continue  # it left just now

@@ -51,6 +51,9 @@ def test_a_file_is_written_and_never_overwritten_unasked(perf: Perf, profile: Pr
     assert formats.read("out.json") == profile
     Path("out.json").write_text("mine")
     assert "out.json already exists: --force overwrites it" in perf("export", "-o", "out.json", code=2).err
+    assert perf("export", "-o", "new/").out == "wrote 1 profile into new\n"
+    assert Path("new").is_dir()
+    assert "file/ is a folder: name a file" in perf("export", "--table", "file/", code=2).err
     assert Path("out.json").read_text() == "mine"
     perf("export", "-o", "out.json", "--force")
     assert formats.read("out.json") == profile

@@ -14,12 +14,14 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, TESTS, Project, Said
 from msgspec.structs import replace
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+from samples import sample_profile
 
 from perfvcs import formats
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.formats import UnreadableFile
 from perfvcs.formats._compression import expanded
-from perfvcs.profile import DELAYED, FINE, REPEATED, Metric, Profile, Resources
+from perfvcs.profile import DELAYED, FINE, REPEATED, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
 from perfvcs.validity import MAX_BYTES, MAX_NAME, Malformed
 
@@ -131,9 +133,10 @@ SAMPLES = {
         {"samples": "?", "busy": "s", "busy.self": "s?"}, text=True,
     ),
     "callgrind.out": Sample(
-        "callgrind", 4, 1,
-        {("callgrind", None, "instructions"): [1248.0], ("add (small)", None, "instructions.self"): [1224.0]},
-        {"instructions": "", "instructions.self": "?"}, text=True,
+        "callgrind", 8, 1,
+        {("callgrind", None, "instructions"): [1248.0], ("add (small)", None, "instructions.self"): [1224.0],
+         ("twice (small)", None, "instructions.inclusive"): [1240.0]},
+        {"instructions": "", "instructions.self": "?", "instructions.inclusive": "?"}, text=True,
     ),
     "go.pprof": Sample(
         "pprof", 5, 1,
@@ -634,6 +637,39 @@ def test_openmetrics_ends_as_it_has_to_and_is_only_written() -> None:
     assert lines[2] == f"perfvcs_wall_seconds{label}{(0.007797832 + 0.001043934 + 0.0009536900000000001 + 0.012436796) / 4!r}"
     with pytest.raises(UsageError, match="can only be written"):
         formats.read(FOLDER / "hyperfine.json", "openmetrics")
+
+
+HOSTILE = "a\n::e\x1b[31m \\ \" ' } { , = # EOF \r\u2028\x85 é \\n"
+
+
+def test_openmetrics_of_hostile_names_are_read_by_prometheus() -> None:
+    units = [HOSTILE, HOSTILE + "\\", "# EOF", "\\", '"', "x\n# EOF\n"]
+    metrics = {
+        "wall": Metric("s"), "wall_seconds": Metric(""), HOSTILE: Metric("B"), "é": Metric(""), "ü": Metric(""), "x": Metric(""),
+        "x_total": Metric(""), "x_bucket": Metric(""), "x_created": Metric(""), "": Metric("s"),
+    }  # fmt: skip
+    rows = Resources(
+        names=units,
+        uid=[0, *range(len(units))],
+        execution=[0] * 7,
+        size=[1e6 + 1, *[1e6] * 6],
+        metrics={name: [1.0] * 7 for name in metrics},
+    )
+    text = formats.encode(sample_profile(job=Job(HOSTILE, "time", "x"), metrics=metrics, resources=rows), "openmetrics").decode()
+    samples = [one for family in text_string_to_metric_families(text) for one in family.samples]
+    assert len({(one.name, *sorted(one.labels.items())) for one in samples}) == len(samples) == 7 * len(metrics)
+    assert {one.labels["unit"] for one in samples} == set(units)
+    assert {one.labels["metric"] for one in samples} == set(metrics)
+    assert {one.labels["job"] for one in samples} == {HOSTILE}
+
+
+def test_callgrind_counts_a_recursion_once() -> None:
+    """A function that calls itself, and two that call each other: no more than the whole program."""
+    lines = ["events: Ir", "fn=main", "1 10", "cfn=f", "calls=1 2", "1 90", "fn=f", "2 60", "cfn=f", "calls=5 2", "2 50", "cfn=g",
+             "calls=1 3", "2 30", "fn=g", "3 30", "cfn=f", "calls=1 2", "3 90", "totals: 100"]  # fmt: skip
+    found = formats.decode("\n".join(["# callgrind format", *lines]).encode(), "x.callgrind")
+    table = [line.split(",") for line in formats.encode(found, "csv").decode().split("\n")[1:-1]]
+    assert {name: inclusive for name, *_, inclusive in table} == {"callgrind": "", "main": "100.0", "f": "90.0", "g": "100.0"}
 
 
 def test_frames_that_open_and_close_are_stacks() -> None:
