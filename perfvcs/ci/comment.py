@@ -53,7 +53,7 @@ class Talk:
                 return
 
     def write(self, marker: str, text: str, *, new: bool) -> str:
-        """Put the text in the place of the comment with the marker, or, where there is none and it may be ``new``, below the others."""
+        """Replace the comment with the marker by the text; without such a comment, add one if it may be ``new``."""
         known = self.find(marker)
         if known is None and not new:
             return "no comment: nothing changed"
@@ -127,7 +127,7 @@ def _forge(job: Surroundings) -> ForgeService:
 
 
 def _talk(job: Surroundings, forge: ForgeService) -> Talk | None:
-    """Where the comments of the job's pull request are; None if it has none. Raises ForgeFailed."""
+    """The address of the comments on the job's pull request; None if it has none. Raises ForgeFailed."""
     if not PROJECT.fullmatch(job.project):
         raise ForgeFailed(f"`{shorten(job.project, 60)}` is not a project there: see the variables of the CI service")
     if job.platform == "gitlab":

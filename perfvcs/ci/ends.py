@@ -65,7 +65,7 @@ def _branches(job: Surroundings) -> list[str]:
 
 
 def _defaults(project: Project, head: str) -> list[str]:
-    """What HEAD is compared with where nobody says: the default branch, or on that itself the commit before."""
+    """The default baseline of HEAD: the default branch, or on that branch the commit before."""
     for branch in ("HEAD", "main", "master"):
         if commit := _commit(project, f"refs/remotes/origin/{branch}"):
             return [f"{head}^" if commit == head else commit]

@@ -121,7 +121,7 @@ def _decoded(document: bytes) -> Any:
 
 
 def _refused(error: HTTPError) -> ForgeFailed:
-    """What an answer other than success means."""
+    """The error for an answer other than success."""
     status, after = error.code, _after(error.headers)
     said = f"{status}{_said(error)}"
     limited = status == 403 and (after is not None or error.headers.get("X-RateLimit-Remaining") == "0")

@@ -68,7 +68,7 @@ class Heard:
 
 @dataclass(frozen=True)
 class LoopRequest:
-    """What the caller asks: the commits, what to measure, what counts, and how many commits' baselines to ``pull`` (0: none).
+    """The request: the commits, what to measure, what counts, and how many commits' baselines to ``pull`` (0: none).
 
     ``select``: what the change cannot touch is left out, but for one in so many (0: all of it); None: nothing is left out.
     """
@@ -163,7 +163,7 @@ def _why(repository: Repository, wanted: LoopRequest) -> str:
 
 
 def _background(check: Check) -> tuple[list[tuple[str, str, list[str]]], list[str]]:
-    """What is known of the causes, and what to do next."""
+    """The known causes, and the next steps."""
     from perfvcs.reports.causes import changed_files
 
     known = check.background()

@@ -45,7 +45,7 @@ def _lines(verdict: CiVerdict) -> Iterator[str]:
 
 
 def _of_all(verdict: CiVerdict) -> Mapping[str, tuple[float | None, str]]:
-    """What is said of the report as a whole, the error receipt included."""
+    """Metrics about the whole report, including its error rates."""
     receipt = verdict.receipt
     least, alarms = receipt.detectable, receipt.alarms
     return {

@@ -1,4 +1,4 @@
-"""Where in the project a change of a benchmark is shown: at the blamed lines, else at the benchmark's own file, else at its job."""
+"""The place in the project at which a change is shown: the blamed lines, else the benchmark's own file, else its job."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ MOST_COMPUTED = 60  # comparisons of which the smallest change is computed
 
 
 class Alarms(msgspec.Struct, frozen=True):
-    """What A/A measurements of this set-up show: comparisons, how many were called changed, the rate and its upper 95 % bound."""
+    """The result of A/A measurements of this set-up: comparisons, false alarms, their rate and its upper 95 % bound."""
 
     comparisons: int
     called: int
@@ -41,7 +41,7 @@ class Detectable(msgspec.Struct, frozen=True):
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be known of a verdict's errors. ``pairs`` is the least and most that a job was measured in turns; empty: none."""
+    """The error rates behind a verdict. ``pairs`` is the least and most that a job was measured in turns; empty: none."""
 
     comparisons: int
     settled: int
@@ -120,7 +120,7 @@ def _smallest(deviation: float, pairs: int, alpha: float, bar: float) -> float:
 
 
 def _alarms(repository: Repository, report: Report) -> Alarms | None:
-    """What stored audits say; None if there is none."""
+    """The result of stored audits; None without any."""
     from perfvcs.reports.audit import audit
 
     try:

@@ -45,7 +45,7 @@ def sarif(verdict: CiVerdict) -> bytes:
 
 
 def fingerprint(alarm: Alarm) -> str:
-    """What names a finding whatever the commits are: the benchmark, and the file in which it is shown."""
+    """The identity of a finding across commits: the benchmark, and the file in which it is shown."""
     first = alarm.first
     about = [first.job, first.uid, first.metric, alarm.place.path]
     return hashlib.sha256(msgspec.json.encode(about)).hexdigest()

@@ -20,7 +20,7 @@ CUT = "\n\nThe rest does not fit here: the page and `report.json` have it.\n"
 
 
 def marker(name: str) -> str:
-    """What a comment begins with, seen by nobody, by which it is found again; ``name`` tells several on one pull request apart."""
+    """The invisible marker at the start of a comment; ``name`` distinguishes several comments on one pull request."""
     return f"<!-- perfvcs-ci {name} -->"
 
 

@@ -1,4 +1,4 @@
-"""What a CI service says of its job in the environment: which change it is about, and where results go."""
+"""A CI job, as its service describes it in the environment: which change it is about, and where results go."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Surroundings:
 
     @classmethod
     def of(cls, environ: Mapping[str, str], platform: Platform | None = None) -> Surroundings:
-        """What an environment says; without a ``platform`` that of the service that runs here. Raises UsageError."""
+        """The job that an environment describes, by default that of the service running here. Raises UsageError."""
         if platform is None:
             on_gitlab: Platform = "gitlab" if environ.get("GITLAB_CI") == "true" else "plain"
             platform = "github" if environ.get("GITHUB_ACTIONS") == "true" else on_gitlab
@@ -50,7 +50,7 @@ class Surroundings:
 
     @property
     def deepening(self) -> str:
-        """How the history of a checkout is made whole here."""
+        """How to fetch the whole history in this service."""
         cures = {"github": "set `fetch-depth: 0` for actions/checkout", "gitlab": 'set GIT_DEPTH: "0" for the job'}
         return cures.get(self.platform, "run `git fetch --unshallow`")
 

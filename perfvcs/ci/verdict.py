@@ -1,4 +1,4 @@
-"""What a job found: the document that is written into report.json, and from which every other report is made."""
+"""The result of a job: the document in report.json, from which every other report is made."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STATUS: dict[Word, int] = {"degraded": DEGRADED, "failed": FAILED, "unsettled": 
 
 
 class SourcePlace(msgspec.Struct, frozen=True):
-    """Where something is shown: a path relative to the top of the repository, and the first and last line."""
+    """A place in the project: a path relative to the top of the repository, and the first and last line."""
 
     path: str
     line: int = 1

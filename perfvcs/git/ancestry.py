@@ -12,7 +12,7 @@ from perfvcs.git.project import Project
 
 @dataclass(frozen=True)
 class Ancestry:
-    """What commit ``target`` has gained since commit ``baseline`` (full ids).
+    """The commits that ``target`` has gained since ``baseline`` (full ids).
 
     git is asked at the first question, once for all commits between the two; about others each time.
     """

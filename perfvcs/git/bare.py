@@ -51,11 +51,11 @@ class Bare:
 
     @property
     def variables(self) -> dict[str, str]:
-        """What git's environment needs to find objects in the other folders."""
+        """The variables with which git finds objects in the other folders."""
         return {"GIT_ALTERNATE_OBJECT_DIRECTORIES": ":".join(map(_quoted, self.others))} if self.others else {}
 
     def run(self, *args: str, data: bytes = b"") -> bytes:
-        """What a short git command prints, ``data`` on its stdin."""
+        """The output of a short git command, with ``data`` on its stdin."""
         with scratch() as stderr:
             process = self.start(*args, stdin=subprocess.PIPE, stderr=stderr)
             with process, _killed_on_error(process):

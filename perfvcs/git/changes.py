@@ -1,4 +1,4 @@
-"""What the working tree changes against HEAD, and the hash that shows whether a commit made exactly these changes."""
+"""Uncommitted changes, and the hash that shows whether a commit made exactly these changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DIFF = ("diff-tree", "-r", "-z", "--no-renames", "--full-index")
 
 @dataclass(frozen=True)
 class WorkingChanges:
-    """What the working tree changes against HEAD: tracked files, and untracked ones that git does not ignore.
+    """Changes of the working tree against HEAD: in tracked files, and untracked ones that git does not ignore.
 
     ``ignore`` are patterns as in .gitignore: untracked files that fit are left out too. Repositories inside the tree that are not
     submodules are never part of it, and of a submodule only its commit is.

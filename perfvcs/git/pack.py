@@ -45,7 +45,7 @@ def _present(project: Project, commits: Iterable[str]) -> list[str]:
 
 
 def clone(folder: Path, form: str) -> Project:
-    """The repository in a folder, made where there is none; ``form`` names its hash."""
+    """The repository in a folder, made if missing; ``form`` names its hash."""
     if not (folder / ".git").is_dir():
         folder.mkdir(parents=True, exist_ok=True)
         git(folder, "init", "--quiet", f"--object-format={form}", "--template=", ".")

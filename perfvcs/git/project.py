@@ -59,7 +59,7 @@ def _commits(listed: str) -> Iterator[Commit]:
 
 
 def _ask(folder: Path, wanted: Sequence[str]) -> list[str]:
-    """What ``git rev-parse`` answers to each of some options; in one go, unless a path in it has a line end."""
+    """The answers of ``git rev-parse`` to some options; in one call, unless a path has a line end."""
     ask = ("rev-parse", "--path-format=absolute")
     found = git(folder, *ask, *wanted).split("\n")
     return found if len(found) == len(wanted) else [git(folder, *ask, option) for option in wanted]
@@ -149,7 +149,7 @@ class Project:
         return (self.common_dir / "shallow").exists()
 
     def resolve(self, revision: str) -> str:
-        """The full commit id of a revision; raises UnknownRevision, or NoRepository where there is no commit at all."""
+        """The full commit id of a revision; raises UnknownRevision, or NoRepository if there is no commit at all."""
         if commit := self._commit(revision):
             return commit
         if not self._has_commits():

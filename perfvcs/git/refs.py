@@ -10,12 +10,12 @@ _BRANCH = re.compile(rb"ref: (refs/heads/\S+)")
 
 
 def loose(folder: Path, name: str) -> str | None:
-    """What the branch ``name`` (``refs/heads/...``) of the git folder is at; None if git has to be asked, which knows other places."""
+    """The commit of the branch ``name`` (``refs/heads/...``); None if only git can tell."""
     return _id(_line(folder / name))
 
 
 def head(git_dir: Path, common_dir: Path) -> str | None:
-    """What HEAD is at, on a branch or not; None if git has to be asked."""
+    """The commit of HEAD, on a branch or detached; None if only git can tell."""
     line = _line(git_dir / "HEAD")
     branch = _BRANCH.fullmatch(line)
     return loose(common_dir, branch[1].decode("utf-8", "surrogateescape")) if branch else _id(line)

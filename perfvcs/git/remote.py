@@ -233,7 +233,7 @@ def _default(project: Project, settings: dict[str, str], names: list[str], *, pu
 
 
 def _reason(text: str) -> str:
-    """What git complained of first."""
+    """The first error that git reported."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     complaints = [line.partition(": ")[2] for line in lines if line.startswith(("fatal: ", "error: "))]
     return next(iter([*complaints, *lines]), "git ended without a message")
@@ -241,7 +241,7 @@ def _reason(text: str) -> str:
 
 @contextmanager
 def _bounded(*, yes: bool) -> Iterator[None]:
-    """What is started meanwhile writes no larger file, and takes no more memory and time, than is bounded."""
+    """Limits the file size, memory and time of processes that are started meanwhile."""
     limits = {resource.RLIMIT_FSIZE: MOST_BYTES, resource.RLIMIT_DATA: MOST_MEMORY, resource.RLIMIT_CPU: MOST_SECONDS}
     before = {kind: resource.getrlimit(kind) for kind in limits} if yes else {}
     try:

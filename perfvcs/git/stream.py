@@ -86,7 +86,7 @@ class Import:
         return any(kind == b"tree" for _, kind, _ in self._asked(commit, [path]))
 
     def _asked(self, commit: str, paths: Iterable[str]) -> Iterator[tuple[str, bytes, str]]:
-        """What a commit has at some paths, where it has anything: its kind and its id."""
+        """The kind and id of what a commit has at some paths; missing paths are left out."""
         asked: list[str] = []
         size = 0
         for path in paths:

@@ -63,7 +63,7 @@ class Index:
 
     @cached_property
     def findings(self) -> Findings:
-        """What was found in series."""
+        """Results computed from series."""
         from perfvcs.index.findings import Findings  # what it keeps is only for those who judge series
 
         return Findings(self._database.path.with_name("steps.db"))
@@ -155,7 +155,7 @@ class Index:
         return self._database.attempt(lambda: environments(self._rows(ENVIRONMENTS, msgspec.json.encode(asked).decode())))
 
     def counts(self, commits: Iterable[str]) -> dict[str, int]:
-        """How many profiles each of these commits has; those without any are left out."""
+        """The number of profiles of each of these commits; commits without any are left out."""
         asked = _json(commits)
         sql = f"SELECT c.text, count(*) FROM commits c JOIN profiles p ON p.commit_id = c.id WHERE {WITHIN} GROUP BY c.id"
         return self._database.attempt(lambda: dict(self._rows(sql, asked)))
@@ -184,7 +184,7 @@ class Index:
         return self._database.attempt(lambda: int(self._rows("SELECT count(*) FROM commits")[0][0]))
 
     def most_levels(self) -> int:
-        """How many levels the lines have on all commits."""
+        """The number of levels of all lines on all commits."""
         return self._database.attempt(lambda: int(self._rows("SELECT total(length(packed)) FROM levels")[0][0])) // RECORD.size
 
     def changed(self) -> set[str]:
@@ -193,7 +193,7 @@ class Index:
         return self._database.attempt(lambda: {row[0] for row in self._rows(sql)})
 
     def total(self) -> int:
-        """How many profiles there are."""
+        """The number of profiles."""
         return self._database.attempt(lambda: int(self._rows("SELECT count(*) FROM profiles")[0][0]))
 
     def series(self, commits: Iterable[str] | None = None) -> list[Job]:
@@ -239,7 +239,7 @@ class Index:
         return sorted(found, key=lambda entry: (turn(entry.commit), entry.started))
 
     def lines(self) -> dict[int, Line]:
-        """What can be followed through the history, by number: every unit and metric of every job in every environment."""
+        """The lines of the history, by number: every unit and metric of every job in every environment."""
         return self._database.attempt(lambda: self._lines()[0])
 
     def _lines(self) -> tuple[dict[int, Line], Parts]:
@@ -279,7 +279,7 @@ class Index:
         return self._database.attempt(lambda: [row[0] for row in self._rows(sql, origin)])
 
     def damaged(self) -> dict[str, str]:
-        """What is in the store and no profile: path -> reason."""
+        """Files of the store that are not profiles: path -> reason."""
         return self._database.attempt(lambda: dict(self._rows("SELECT path, reason FROM damaged ORDER BY path")))
 
     def verdicts(self, commits: Iterable[str]) -> dict[str, LastVerdict]:

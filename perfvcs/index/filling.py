@@ -58,7 +58,7 @@ MARKED = "UPDATE commits SET mark = (mark | :mark) - (mark & :mark) WHERE id = :
 
 
 class Details(msgspec.Struct, frozen=True, array_like=True):
-    """What a header has for itself; the rest is shared by many."""
+    """The fields that each header has for itself; the rest is shared by many."""
 
     collected: Collected
     design: Design

@@ -1,4 +1,4 @@
-"""What was computed of series, so that each is looked at once; a file of its own that can be deleted at any time."""
+"""Results computed from series, so that each is computed once; a file of its own that can be deleted at any time."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Findings:
         return [known.get(key) for key in keys]
 
     def recall(self, keys: Sequence[str], kind: type[Kind]) -> dict[str, Kind]:
-        """What is known under these keys; what cannot be read as a ``kind`` is not."""
+        """The results stored under these keys; entries that cannot be read as a ``kind`` are left out."""
         decode = msgspec.msgpack.Decoder(kind).decode
         sql = "SELECT key, found FROM findings WHERE key IN (SELECT value FROM json_each(?))"
 

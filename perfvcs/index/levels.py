@@ -44,7 +44,7 @@ class StoredLevels:
         self._count = 0
 
     def add(self, line: int, commit: int, profile: int, session: int, medians: Sequence[float]) -> None:
-        """What a profile knows of a line: the medians of its executions, and the number of its session (see ``together``)."""
+        """A profile's values of a line: the medians of its executions, and the number of its session (see ``together``)."""
         centre = level(medians)
         record = RECORD.pack(commit, profile, centre, deviation(medians, centre), len(medians), session)
         self._waiting.setdefault(line, bytearray()).extend(record)

@@ -25,7 +25,7 @@ Kind = TypeVar("Kind")
 
 
 class Line(NamedTuple):
-    """What is followed; ``environment`` has no notes. A metric with another unit or direction is another line."""
+    """A series to follow; ``environment`` has no notes. A metric with another unit or direction is another line."""
 
     job: Job
     environment: Environment

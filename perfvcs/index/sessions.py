@@ -1,4 +1,4 @@
-"""Which sessions measured on which host, and what that was like."""
+"""Sessions by the host on which they measured, with the host's state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GROUP BY a.key"""
 
 
 class HostSession(NamedTuple):
-    """What one session measured in one environment of one host: so many ``profiles`` of ``jobs``, numbered as in the index.
+    """The measurements of one session in one environment of one host: so many ``profiles`` of ``jobs``, numbered as in the index.
 
     ``paces`` are those of the machine in the executions of one of the profiles, in s.
     """

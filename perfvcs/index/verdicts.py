@@ -25,7 +25,7 @@ Kind = TypeVar("Kind")
 
 
 class LastVerdict(msgspec.Struct, frozen=True):
-    """What the last ``check`` of ``target`` said: how often each word, against which baseline; ``made`` is UTC, ISO 8601."""
+    """The last ``check`` of ``target``: how often each word, against which baseline; ``made`` is UTC, ISO 8601."""
 
     baseline: str
     target: str
@@ -82,7 +82,7 @@ class LastVerdicts:
         self._database.attempt(lambda: self._database.connection.execute(sql, (name, target, baseline)).close())
 
     def recall(self, baseline: str, target: str) -> Remembered | None:
-        """What is remembered of a pair."""
+        """The stored verdicts on a pair."""
         return self._database.attempt(lambda: self._recall(baseline, target))
 
     def _recall(self, baseline: str, target: str) -> Remembered | None:
