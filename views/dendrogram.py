@@ -64,7 +64,7 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
         return counters or units
 
     def telling(self, data: dict[DrawnUnit, list[Part]]) -> str:
-        """Which clusters behave otherwise in the newer of two revisions."""
+        """Clusters that behave differently in the newer of two revisions."""
         found = (cluster for mine in data.values() for cluster in self._compared(mine).clusters if cluster.regressed)
         return "; ".join(f"the cluster of {metric_name(one.target)} is off by {100 * one.error:.0f} %" for one in found)
 

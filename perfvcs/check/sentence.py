@@ -50,6 +50,8 @@ def _changed(report: Report, sure: Sequence[MovedBenchmark]) -> str:
     jobs = [job for job in report.overall if first.series in job.series and job.units > 1 and job.effect is not None]
     whole = min(jobs, key=lambda job: (job.word not in SURE, job.metric != first.metric, metric_rank(job.metric)), default=None)
     own = f"{named(first)} became {adjective(first)}: {numbers_of(first)}"
+    if first.clusters:  # they have no direction
+        own = f"the counters of {named(first)} behave differently"
     covered, parts = 1, []
     if whole is None:
         parts.append(own)

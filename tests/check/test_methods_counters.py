@@ -8,6 +8,7 @@ import numpy as np
 from samples import sample_profile
 
 from perfvcs.check import Change, compare
+from perfvcs.check.sentence import sentence
 from perfvcs.check.text import text
 from perfvcs.profile import Collected, Design, Metric, Profile, Resources
 
@@ -60,7 +61,13 @@ def test_a_counter_that_no_longer_follows_the_others_is_found_by_default() -> No
     assert "io_write" in cluster.counters
     assert cluster.error is not None
     assert cluster.threshold < 0.3 < cluster.error
-    assert change.finding.endswith(f"clusters of counters behaves otherwise: {cluster.target}")
+    assert change.finding.endswith(f"clusters of counters behaves differently: {cluster.target}")
+
+
+def test_the_sentence_of_counters_has_no_direction() -> None:
+    said = sentence(compare([counters(0, seed=1)], [counters(1, seed=2, write=1.6)]))
+    assert said.startswith("the counters of sort: service behave differently")
+    assert "became" not in said
 
 
 def test_good_runs_are_the_same() -> None:

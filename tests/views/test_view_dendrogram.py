@@ -207,7 +207,7 @@ def test_beside_counters_what_is_judged_by_itself_is_not_drawn() -> None:
 
 
 def test_a_table_says_what_counters_do_otherwise() -> None:
-    finding = "1 of 2 clusters of counters behaves otherwise: io"
+    finding = "1 of 2 clusters of counters behaves differently: io"
     clusters = [CounterCluster(counters=["io", "net"], target="io", error=0.6, threshold=0.1, regressed=True)]
     about: dict[str, Any] = {"series": "", "better": "none", "unit": ""}
     changes = [

@@ -40,7 +40,7 @@ NOTHING = "no counter changes over time"
 class Counters(Method):
     """``degradation`` where a cluster of counters is no longer predicted as before; else ``same``; one change per unit.
 
-    Counters have no direction: the word means that the new version behaves otherwise. Counters that move together are a cluster; one
+    Counters have no direction: the word means that the new version behaves differently. Counters that move together are a cluster; one
     stands for it and is predicted by the others with a linear model of the old version. The cluster
     regressed where the error, as a share of its total, is above the threshold: what good runs of the old version show, each predicted by
     the others (executions, or sessions where an execution is one observation), or 30 % where there is one run only. Below three good
@@ -166,5 +166,5 @@ def _change(
         environment=case.environment, executions=executions,
         paired=case.chosen.paired, method="counters", reason=reason, clusters=clusters if comparison else None,
         gate=word == "degradation",
-        finding=f"{len(regressed)} of {len(every)} clusters of counters {behave} otherwise: {listed}" if regressed else "",
+        finding=f"{len(regressed)} of {len(every)} clusters of counters {behave} differently: {listed}" if regressed else "",
     )  # fmt: skip
