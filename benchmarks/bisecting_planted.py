@@ -50,7 +50,7 @@ class Planted:
 
     @property
     def is_c(self) -> bool:
-        return self.file.endswith((".c", ".h"))
+        return self.file.endswith((".c", ".cpp", ".h"))
 
 
 JSON_C = """
@@ -122,6 +122,38 @@ int main(void)
     return 0;
 }
 """
+TINYEXPR_C = r"""
+#include <stdio.h>
+#include "../tinyexpr.h"
+int main(void)
+{
+    double total = 0;
+    int error = 0;
+    for (int round = 0; round < 60000; round++)
+        total += te_interp("sqrt(5^2+7^2+11^2+(8-2)^2) + 3*(4-2)/7 + sin(1.5)", &error);
+    printf("%g %d\n", total, error);
+    return error;
+}
+"""
+TINYXML_C = r"""
+#include <cstdio>
+#include <string>
+#include "../tinyxml2.h"
+int main()
+{
+    std::string text = "<list>";
+    for (int i = 0; i < 600; i++)
+        text += "<item id='" + std::to_string(i) + "' name='an item'><part>some text &amp; more</part></item>";
+    text += "</list>";
+    long total = 0;
+    for (int round = 0; round < 400; round++) {
+        tinyxml2::XMLDocument document;
+        total += document.Parse(text.c_str());
+    }
+    std::printf("%ld\n", total);
+    return total != 0;
+}
+"""
 PROJECTS = (
     Planted("sqlparse", "sqlparse/__init__.py", "parse", """
 import sqlparse
@@ -178,6 +210,9 @@ for number in range(60):
     ), 0.10, "cc -O2 -o bench/task bench/task.c cJSON.c -lm"),
     Planted("inih", "ini.c", "ini_parse_stream", INI_C, 0.07, "cc -O2 -o bench/task bench/task.c ini.c"),
     Planted("zlib", "inflate.c", "inflate", ZLIB_C, 0.08, f"cc -O2 -o bench/task bench/task.c {ZLIB}"),
+    Planted("tinyexpr", "tinyexpr.c", "te_compile", TINYEXPR_C, 0.10, "cc -O2 -o bench/task bench/task.c tinyexpr.c -lm"),
+    Planted("tinyxml2", "tinyxml2.cpp", "XMLDocument::Parse", TINYXML_C, 0.12,
+            "c++ -O1 -o bench/task -x c++ bench/task.c tinyxml2.cpp"),
 )  # fmt: skip
 
 

@@ -115,10 +115,25 @@ class _Reader:
         return Parts("c", self.functions, tuple(self.statements), tuple(self.uses)) if not depth else None
 
     def _closing(self, start: int) -> int | None:
+        """The brace that closes another; branches of a condition are alternatives, of which the first one counts."""
         depth = 0
+        branches: list[
+            tuple[int, int | None]
+        ] = []  # of each open condition the depth where it begins, and that after its first branch
         for number in range(start, len(self.words)):
             kind, text = self.words[number]
-            if kind == "other" and text in "{}":
+            if kind == "directive":
+                word = text.lstrip("# \t")
+                if word.startswith("if"):
+                    branches.append((depth, None))
+                elif word.startswith(("else", "elif")):
+                    begin, end = branches.pop() if branches else (depth, None)
+                    branches.append((begin, depth if end is None else end))
+                    depth = begin
+                elif word.startswith("endif") and branches:
+                    _, end = branches.pop()
+                    depth = depth if end is None else end
+            elif kind == "other" and text in "{}":
                 depth += 1 if text == "{" else -1
                 if not depth:
                     return number

@@ -21,7 +21,7 @@ from perfvcs.index.database import Database
 from perfvcs.locate.parts import Parts
 from perfvcs.locate.sources import LARGEST_SOURCE, language, read
 
-READER = 4  # another number: what was read before is read again
+READER = 5  # another number: what was read before is read again
 SCHEMA = "CREATE TABLE sources (blob TEXT PRIMARY KEY, uses BLOB NOT NULL, names BLOB NOT NULL, parts BLOB) WITHOUT ROWID"
 FILE = "sources.db"
 CHUNK = 32  # files that one git process reads

@@ -137,7 +137,7 @@ def test_macros_in_a_declaration_are_not_the_function():
 
 
 def test_braces_that_do_not_match_are_not_read():
-    assert read("c", b"int f(void) {\n#ifdef X\nif (a) {\n#else\nif (b) {\n#endif\n} }\n") is None
+    assert read("c", b"int f(void) {\n#ifdef X\nif (a) {\n#endif\nif (b) {\n} }\n") is None
 
 
 FORTRAN = """module heat
@@ -183,3 +183,27 @@ def test_fortran_says_which_modules_it_uses_and_defines():
 def test_any_content_is_read_or_not_and_never_fails(source):
     for kind in ("python", "c", "fortran"):
         assert isinstance(read(kind, source), Parts | None)
+
+
+@pytest.mark.parametrize(
+    ("source", "functions"),
+    [
+        (
+            "int f(int a) {\n#ifdef X\n  if (a) {\n#else\n  if (!a) {\n#endif\n  a++; }\n  return a; }\nint g(void) { return 1; }\n",
+            {"f", "g"},
+        ),
+        ("#ifdef X\nint f(int a) {\n#else\nint f(long a) {\n#endif\n  return a; }\nint g(void) { return 1; }\n", {"f", "g"}),
+        (
+            "int f(int a) {\n#if A\n  { a++;\n#elif B\n  { a--;\n#else\n  {\n#endif\n  } return a; }\nint g(void) { return 1; }\n",
+            {"f", "g"},
+        ),
+        (
+            '#ifdef C\nextern "C" {\n#endif\nint f(void) { return 1; }\n#ifdef C\n}\n#endif\nint g(void) { return 1; }\n',
+            {"f", "g"},
+        ),
+        ("int f(void) {\n#else\n#endif\n#endif\n}\n", {"f"}),
+    ],
+)
+def test_branches_of_conditions_are_alternatives(source, functions):
+    found = read("c", source.encode())
+    assert found is not None and set(found.functions) == functions
