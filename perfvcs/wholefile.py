@@ -26,6 +26,12 @@ def write(path: Path, content: bytes | mmap, mode: int | None = None) -> None:
         os.close(folder)
 
 
+def is_stream(path: Path) -> bool:
+    """Whether a path is written through and never replaced: a pipe, a device, or the system's link to an open file (/dev/stdout)."""
+    link = path.is_symlink() and path.parent.resolve().parts[1:2] in (("dev",), ("proc",))
+    return path.exists() and (link or not path.is_file())
+
+
 def _write_unnamed(folder: int, name: str, content: bytes | mmap, mode: int | None) -> bool:
     """By way of a file without a name, which goes with the process; False where there are none."""
     try:

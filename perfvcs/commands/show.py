@@ -44,6 +44,7 @@ def command(
     from perfvcs.exchange.delivery import into_file
     from perfvcs.page.export import PAGE, TEXT, ending, export
     from perfvcs.reports.show import page_of
+    from perfvcs.wholefile import is_stream
 
     kind = TEXT if as_text and output is None else PAGE if output is None else ending(output)
     if as_text and kind != TEXT:
@@ -55,7 +56,7 @@ def command(
         return
     path = place() if output is None else output.absolute()
     into_file(path, export(subject, kind, view, options), force=True)
-    echo(f"wrote {path}", err=path.exists() and not path.is_file())  # a pipe holds the page and nothing else
+    echo(f"wrote {path}", err=is_stream(path))  # a pipe holds the page and nothing else
     if kind == PAGE and not no_open and sys.stdout.isatty():
         _open(path)
 

@@ -56,7 +56,7 @@ def into_file(path: Path, document: bytes | mmap, *, force: bool) -> None:
     Raises UsageError where it is there already, unless ``force`` holds, and where it cannot be written.
     """
     try:
-        if path.exists() and (not path.is_file() or _descriptor(path)):  # a pipe, or /dev/stdout
+        if wholefile.is_stream(path):
             path.write_bytes(document)
             return
         if not force and path.exists():
@@ -64,11 +64,6 @@ def into_file(path: Path, document: bytes | mmap, *, force: bool) -> None:
         wholefile.write(path, document)
     except OSError as error:
         raise unwritable(path, error) from None
-
-
-def _descriptor(path: Path) -> bool:
-    """Whether a path stands for an open file, such as /dev/stdout: the system's link to it must not be replaced."""
-    return path.is_symlink() and path.parent.resolve().parts[1:2] in (("dev",), ("proc",))
 
 
 def unwritable(path: Path, error: OSError) -> UsageError:

@@ -9,6 +9,7 @@ from perfvcs.errors import UsageError, nearest
 from perfvcs.page.choice import choose
 from perfvcs.page.terminal import text
 from perfvcs.subject import Subject
+from perfvcs.wholefile import is_stream
 
 PAGE, TEXT = ".html", ".txt"
 PICTURES = (".png", ".svg")
@@ -22,13 +23,13 @@ def ending(path: Path) -> str:
     Raises UsageError for an ending that means nothing, for a folder, and for a name that the system does not take.
     """
     try:
-        folder, other = path.is_dir(), path.exists() and not path.is_file()
+        folder, stream = path.is_dir(), is_stream(path)
     except OSError as error:
         raise UsageError(f"cannot write {path.name:.80} ({error.strerror}): choose another -o") from None
     if folder:
         raise UsageError(f"{path} is a folder: name a file in it, such as {path / 'page.html'}")
     found = path.suffix.lower()
-    if found not in ENDINGS and other:
+    if found not in ENDINGS and stream:
         return PAGE
     if found not in ENDINGS:
         what = f"`{found:.20}` is not an ending that `perf show` writes" if found else f"{path.name:.80} has no ending"

@@ -249,6 +249,17 @@ def test_a_file_that_is_there_is_replaced_as_a_whole_and_a_pipe_gets_a_page(proj
 
 
 @pytest.mark.usefixtures("history")
+def test_an_output_that_goes_to_a_file_is_written_through_its_descriptor(project: Project, tmp_path: Path) -> None:
+    path = tmp_path / "page"
+    with path.open("wb") as file:
+        done = subprocess.run(
+            [PERF, "show", "-o", "/proc/self/fd/1"], cwd=project.root, stdout=file, stderr=subprocess.PIPE, text=True, check=True
+        )
+    assert path.read_text().startswith("<!DOCTYPE html>") and path.read_text().endswith("</html>")
+    assert done.stderr == "wrote /proc/self/fd/1\n"
+
+
+@pytest.mark.usefixtures("history")
 def test_pages_that_cannot_be_kept_ask_for_a_file(project: Project, perf: Perf) -> None:
     (project.root / ".perf" / "pages").write_text("in the way")
     assert "name a file with -o" in perf("show", code=2).err
