@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 import pictures
 import pytest
-from bokeh.document import Document
 from bokeh.models import ColumnDataSource, GlyphRenderer, Legend
 from bokeh.plotting import figure
 from samples import sample_profile
@@ -40,10 +39,9 @@ def drawn(subject: Subject, **options: Any) -> list[figure]:
     """The figures, after bokeh has accepted them."""
     view = Bars(**options)
     assert pictures.refusal(view, subject) is None
-    document = Document()
-    document.add_root(pictures.rendered(view, subject))
-    document.to_json()
-    return list(document.roots[0].select({"type": figure}))
+    layout = pictures.rendered(view, subject)
+    pictures.packed(layout)
+    return list(layout.select({"type": figure}))
 
 
 def bars(plot: figure) -> dict[str, list[float]]:

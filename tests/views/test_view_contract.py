@@ -13,8 +13,6 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 import pictures
 import pytest
-from bokeh.document import Document
-from bokeh.plotting import figure
 from browsing import LIMIT, documents
 from samples import sample_profile
 
@@ -188,11 +186,9 @@ def subject(name: str) -> Subject:
 def drawn(name: str, about: Subject, **options: Any) -> dict[str, Any]:
     """The document that a view makes of a subject, as the browser gets it."""
     layout = pictures.rendered(built(name, **options), about)
-    assert list(layout.select({"type": figure})) or name == "table"
-    document = Document()
-    document.add_root(layout)
-    found: dict[str, Any] = json.loads(json.dumps(document.to_json(deferred=False), allow_nan=False))
-    return found
+    document, plots = pictures.packed(layout)
+    assert plots or name == "table"
+    return document
 
 
 def texts(part: object, *, data: bool = True) -> Iterator[str]:

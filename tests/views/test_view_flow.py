@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 import pictures
 import pytest
-from bokeh.document import Document
 from bokeh.models import ColumnDataSource, Legend
 from bokeh.plotting import figure
 from samples import sample_profile
@@ -48,11 +47,9 @@ def drawn(subject: Subject, **options: Any) -> list[figure]:
     """The figures, after bokeh has accepted them."""
     view = Flow(**options)
     assert pictures.refusal(view, subject) is None
-    document = Document()
-    document.add_root(pictures.rendered(view, subject))
-    document.to_json()
-    found = document.roots[0]
-    return [found] if isinstance(found, figure) else list(found.children)
+    layout = pictures.rendered(view, subject)
+    pictures.packed(layout)
+    return [layout] if isinstance(layout, figure) else list(layout.children)
 
 
 def labels(plot: figure) -> list[str]:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pictures
 import pytest
-from bokeh.document import Document
 from bokeh.models import ColumnDataSource, Legend
 from bokeh.plotting import figure
 from numpy.typing import NDArray
@@ -55,10 +54,9 @@ def twofold(executions: int = 10, inner: int = 100, share: float = 0.3, apart: f
 def drawn(view: Any, *profiles: Profile) -> list[figure]:
     subject = Subject("x", profiles)
     assert pictures.refusal(view, subject) is None
-    document = Document()
-    document.add_root(pictures.rendered(view, subject))
-    document.to_json()
-    return list(document.roots[0].select({"type": figure}))
+    layout = pictures.rendered(view, subject)
+    pictures.packed(layout)
+    return list(layout.select({"type": figure}))
 
 
 def pairs(plot: figure) -> list[tuple[float, float]]:

@@ -9,7 +9,6 @@ import msgspec
 import numpy as np
 import pictures
 import pytest
-from bokeh.document import Document
 from bokeh.models import ColumnDataSource, GlyphRenderer, Legend, LogScale, TabPanel
 from bokeh.plotting import figure
 from samples import sample_profile
@@ -42,9 +41,7 @@ def drawn(subject: Subject, **options: Any) -> list[figure]:
     """The figures of all tabs in their order, after bokeh has accepted them."""
     assert pictures.refusal(Scatter(), subject) is None
     layout = pictures.rendered(Scatter(**options), subject)
-    document = Document()
-    document.add_root(layout)
-    document.to_json()
+    pictures.packed(layout)
     children = [panel.child for panel in sorted(layout.select({"type": TabPanel}), key=lambda panel: panel.id)]
     return [plot for child in children for plot in ([child] if isinstance(child, figure) else child.children)]
 
