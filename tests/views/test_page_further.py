@@ -70,7 +70,7 @@ def test_the_reader_chooses_a_pair_and_sees_its_executions(browser: Any, tmp_pat
     )
     opened.wait("document.querySelector('.further svg')")
     dots = opened.run("['circle', 'rect'].map(name => document.querySelectorAll('.further svg ' + name).length)")
-    chosen = numbers(page.render(HUNDRED))[5]
+    chosen = numbers((tmp_path / "page.html").read_text(encoding="utf-8"))[5]
     assert dots == [len(side) for side in chosen["sides"]]
     assert opened.run("document.querySelector('.further h3').textContent") == f"{chosen['name']}: {chosen['metric']}"
     assert opened.run("document.documentElement.scrollWidth") <= 400
