@@ -389,7 +389,10 @@ def rendered(view: View[Any], subject: Subject) -> Any:
 
 
 def packed(layout: Any) -> tuple[dict[str, Any], int]:
-    """The document of a layout as a page packs it for BokehJS, and how many plots it has; bokeh itself takes eight times as long."""
+    """The document of a layout as a page packs it for BokehJS, and how many plots it has.
+
+    Bokeh's own encoder computes the defaults of all models, only to leave them out.
+    """
     archive = FigureArchive()
     plots = archive.add(layout, "f1")
     (found,) = drawn(archive.text())
