@@ -4,13 +4,16 @@
     python benchmarks/hosts.py throughput [--blocks 24] [--workers 1 2 4]
     python benchmarks/hosts.py aa [--runs 20]
     python benchmarks/hosts.py kills [--runs 40]
+    python benchmarks/hosts.py stops [--runs 5]
+    python benchmarks/hosts.py full
+    python benchmarks/hosts.py bisect [--runs 200]
 
 ``simulate`` puts drawn times through the check's own code: hosts whose speed differs by 30 %, pairs within a block that share their
 host and their moment, and hosts that differ in the effect itself by 0 or 2 %. Prints false alarms, how often +5 % is found, also by one
 host with the same blocks, and how many intervals cover the truth. ``throughput`` measures blocks of a job that sleeps and computes with
 more and more workers. ``aa`` compares a commit that changes nothing, over two workers, for real. ``kills`` ends a worker, the scheduler
 or the client at a random moment of a session, continues it until it is complete, and counts halves of blocks and reported profiles that
-are lost.
+are lost. ``stops`` halts a worker for 20 s, and ``full`` gives one a full disk. ``bisect`` searches among drawn commits.
 """
 
 from __future__ import annotations
@@ -160,6 +163,8 @@ class Workplace:
     def __post_init__(self) -> None:
         self.workers: list[subprocess.Popen[bytes]] = []
         self.project = self.folder / "project"
+        self.cache = self.folder / "cache"
+        self.before: list[str] = []  # words that start a program on a host of its own
 
     def make(self, second: int) -> None:
         """A project of two commits; the second computes so many steps, the first 200,000."""
@@ -191,9 +196,10 @@ class Workplace:
             self.workers.append(self._start("dask_worker", self.address, *ONE, "--local-directory", str(self.folder)))
 
     def _start(self, program: str, *words: str) -> subprocess.Popen[bytes]:
-        env = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache")}
+        env = {**os.environ, "XDG_CACHE_HOME": str(self.cache)}
         with open(self.folder / "log", "ab") as log:
-            return subprocess.Popen([sys.executable, "-m", f"distributed.cli.{program}", *words], stdout=log, stderr=log, env=env)
+            command = [*self.before, sys.executable, "-m", f"distributed.cli.{program}", *words]
+            return subprocess.Popen(command, stdout=log, stderr=log, env=env)
 
     def stop(self) -> None:
         """End all of it."""
@@ -291,6 +297,46 @@ def kills(runs: int, seed: int = 1) -> None:
             )
 
 
+def stops(runs: int, seconds: float = 20.0) -> None:
+    """Sessions in which a worker with its measurer stands still for a while, as if its network were cut."""
+    with workplace() as place:
+        place.start(2)
+        for number in range(runs):
+            client = subprocess.Popen(
+                [*PERF, "collect", "HEAD~1", "HEAD", "-n", "8", "--scheduler", place.address], cwd=place.project, text=True,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )  # fmt: skip
+            _sleep(3 + number % 4, lambda client=client: client.poll() is None)
+            was_running = client.poll() is None
+            place.workers[0].send_signal(signal.SIGSTOP)
+            time.sleep(seconds)
+            place.workers[0].send_signal(signal.SIGCONT)
+            _, said = client.communicate()
+            repeated = said.count("repeated: block")
+            print(
+                f"stopped {'while it ran' if was_running else '(over before)'}: exit {client.returncode}, {_halves(place)} half blocks, "
+                f"{repeated} blocks repeated", flush=True,
+            )  # fmt: skip
+
+
+def full() -> None:
+    """A session with a worker whose cache folder is a full disk of 1 MB; needs the rights to mount and to name hosts."""
+    with workplace() as place:
+        disk = place.folder / "disk"
+        disk.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)], check=True)
+        try:
+            place.start(1)
+            place.cache, place.before = disk, ["unshare", "--uts", "sh", "-c", 'hostname full && exec "$@"', "sh"]
+            place.start(2)
+            (disk / "filler").write_bytes(bytes(1000 << 10))
+            done = place.perf("collect", "HEAD~1", "HEAD", "-n", "8", "--scheduler", place.address)
+            print(f"exit {done.returncode}, {_halves(place)} half blocks\n{done.stderr}")
+        finally:
+            place.stop()
+            subprocess.run(["umount", "-l", str(disk)], check=False)
+
+
 def _sleep(seconds: float, goes_on: Callable[[], bool]) -> None:
     until = time.monotonic() + seconds
     while time.monotonic() < until and goes_on():
@@ -325,8 +371,9 @@ def _stored(place: Workplace, said: str) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, runs in (("simulate", 1000), ("bisect", 200), ("aa", 20), ("kills", 40)):
+    for name, runs in (("simulate", 1000), ("bisect", 200), ("aa", 20), ("kills", 40), ("stops", 5)):
         commands.add_parser(name).add_argument("--runs", type=int, default=runs)
+    commands.add_parser("full")
     fast = commands.add_parser("throughput")
     fast.add_argument("--blocks", type=int, default=24)
     fast.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
@@ -335,12 +382,14 @@ def main() -> None:
         simulate(given.runs)
     elif given.command == "bisect":
         bisect(given.runs)
+    elif given.command == "full":
+        full()
     elif given.command == "throughput":
         need("git")
         throughput(given.blocks, given.workers)
     else:
         need("git")
-        {"aa": aa, "kills": kills}[given.command](given.runs)
+        {"aa": aa, "kills": kills, "stops": stops}[given.command](given.runs)
 
 
 if __name__ == "__main__":
