@@ -20,10 +20,11 @@ IMPORT = (
 )
 
 
-def settling(report: Report, pairs: int = 0, noise: Callable[[str], str] = lambda _: "") -> str:
+def settling(report: Report, pairs: int = 0, noise: Callable[[str], str] = lambda _: "", scheduler: str = "") -> str:
     """The next step, a sentence; empty where nothing is open.
 
-    ``pairs`` is how many were just measured in turns; ``noise`` says of a job's label what disturbed its measurement, with the cure.
+    ``pairs`` is how many were just measured in turns, on the hosts of a ``scheduler`` if there is one; ``noise`` says of
+    a job's label what disturbed its measurement, with the cure.
     """
     old, new = revision(report.baseline), revision(report.target)
     undecided = [change for change in report.changes if change.word in OPEN and change.accepted is None]
@@ -34,7 +35,7 @@ def settling(report: Report, pairs: int = 0, noise: Callable[[str], str] = lambd
     named = (" HEAD HEAD" if old == new else "") if new.endswith("+") else f" {old.rstrip('+')} {new}"
     if not pairs:
         return f"To settle it: perf check --measure{named}"
-    command = f"perf check --measure{named} -n {4 * pairs}"
+    command = f"perf check --measure{named} -n {4 * pairs}" + (f" --scheduler {scheduler}" if scheduler else "")
     job, _ = ours.most_common(1)[0]
     if disturbed := noise(job):
         return f"Open after {counted(pairs, 'pair')}: {command}; before, for {shorten(job, NAME)}: {disturbed}"

@@ -39,13 +39,14 @@ TOGETHER = 8  # versions of one session; more would stretch a block until its pa
 
 @dataclass
 class CampaignOutcome:
-    """What a campaign did: the places of the stored profiles, what failed, and warnings about noise."""
+    """What a campaign did: the places of the stored profiles, what failed, and warnings about noise; whose hosts measured, if any."""
 
     paths: list[str] = field(default_factory=list)
     profiles: list[Profile] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     seeds: list[int] = field(default_factory=list)
+    scheduler: str = ""
 
     def json(self) -> str:
         """What was stored and what failed, as one JSON object."""
@@ -247,7 +248,7 @@ def settle(
     from perfvcs.statistics.interim import schedule
 
     cells, config = request.apply(config)
-    outcome = CampaignOutcome()
+    outcome = CampaignOutcome(scheduler=request.scheduler)
     looks = schedule() if request.executions is None else (request.executions,)
     commits = [state.commit for state in pair if state.dirty is None]
     budget = None if request.budget is None else Budget(request.budget)

@@ -100,9 +100,10 @@ class Check:
                 [header for header in repository.index.headers([state.filed]) if header.dirty == state.dirty] for state in pair
             )
             inside, names = causes(before, after, repository.profiles, self.report), files(repository, *pair)
+        scheduler = self.outcome.scheduler if self.outcome else ""
         return Background(
             inside, names, known(repository, self.baseline.commit, self.target.commit),
-            following(repository, *pair, self.report, self._pairs, shown=shown),
+            following(repository, *pair, self.report, self._pairs, shown=shown, scheduler=scheduler),
         )  # fmt: skip
 
     @property

@@ -22,16 +22,18 @@ WARNING = 240  # characters of a warning
 
 
 def following(
-    repository: Repository, baseline: State, target: State, report: Report, pairs: int = 0, *, shown: bool = False
-) -> str:
+    repository: Repository, baseline: State, target: State, report: Report, pairs: int = 0, *, shown: bool = False,
+    scheduler: str = "",
+) -> str:  # fmt: skip
     """The next step, a sentence; empty where there is nothing to do.
 
-    ``pairs`` is how many were just measured in turns; ``shown``: the reader looks at both already.
+    ``pairs`` is how many were just measured in turns, on the hosts of a ``scheduler`` if there is one; ``shown``: the reader looks at both
+    already.
     """
     moved = [change for change in report.changes if change.word in MOVED and change.accepted is None]
     if moved:
         return _located(repository, baseline, target, report, moved, shown=shown) if is_committed(report) else ""
-    return settling(report, pairs, lambda job: _noise(repository, target, job))
+    return settling(report, pairs, lambda job: _noise(repository, target, job), scheduler)
 
 
 def _located(

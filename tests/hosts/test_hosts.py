@@ -71,6 +71,7 @@ def test_blocks_are_shared_out_and_none_is_torn_apart(
 def test_a_check_measures_on_hosts(perf: Perf, hosts: DaskCluster, versions: list[str]) -> None:
     said = json.loads(perf("check", *versions, "--measure", "-n", "2", "--scheduler", hosts.address, "--json", code=None).out)
     assert {tuple(change["executions"]) for change in said["changes"]} == {(2, 2)}
+    assert f"-n 8 --scheduler {hosts.address}" in said["next"]
 
 
 # what it reports follows from the seed of its block, which is the same in each run
