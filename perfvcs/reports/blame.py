@@ -41,7 +41,7 @@ def lines(blame: Blame, *, verbose: bool = False) -> list[str]:
     elif cause is None:
         said.append("no changed function explains it")
     else:
-        said += [f"cause: {_cause(blame, cause)}", *_hunks(cause)]
+        said += [f"{'cause' if blame.proved else 'maybe'}: {_cause(blame, cause)}", *_hunks(cause)]
         if cause.kinds:
             said.append(_fitting("kind:  ", [_kind(kind.says or kind.name, kind.lines) for kind in cause.kinds[:3]], "; "))
         said.append(f"proof: {_proof(blame)}")
@@ -65,13 +65,14 @@ def known(repository: Repository, a: str, b: str) -> str:
 
 
 def named(blame: Blame | None) -> str:
-    """The benchmark, the function or the dependencies that are blamed, where, and whether that is proved; empty where none are."""
+    """The benchmark, the function or dependencies that are blamed or suspected, where, and whether that is proved; else empty."""
     cause = blame.cause if blame else None
     if blame is not None and blame.verdict == "not the code" and blame.proved:
         return f"blamed for {blame.job}: {blame.proved.path}, {blame.proved.word}"
     if blame is None or cause is None:
         return ""
-    return f"blamed for {blame.job}: {cause.name} ({cause.hunks[0].place if cause.hunks else cause.path}), {blame.verdict}"
+    word = "blamed" if blame.proved else "suspected"
+    return f"{word} for {blame.job}: {cause.name} ({cause.hunks[0].place if cause.hunks else cause.path}), {blame.verdict}"
 
 
 def _besides(blame: Blame) -> list[str]:

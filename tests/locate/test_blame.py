@@ -231,6 +231,12 @@ def test_bisect_goes_on_to_the_function_in_the_commit_that_it_names(library, per
     assert "cause: scaled (library.py): each call costs more" in said
 
 
+def test_what_is_not_proved_is_suspected_and_not_called_the_cause(library, perf):
+    changed(library, SLOWER)
+    said = perf("blame", "--metric", "bytecodes", "-q", "--no-proof").out.splitlines()
+    assert said[1].startswith("maybe: scaled (library.py): each call costs more, called ") and said[-1] == "proof: not tried"
+
+
 def test_a_page_that_cannot_be_written_is_one_line(library, perf):
     changed(library, SLOWER)
     said = perf("blame", "--metric", "bytecodes", "-q", "--no-proof", "-o", "nowhere/page.html", code=2)
