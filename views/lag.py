@@ -95,7 +95,7 @@ class _Pairs:
         rest: NDArray[np.float64] = values - medians[np.searchsorted(executions, self.sample.execution[self.order])]
         return rest
 
-    def draw(self, points: int, told: list[str]) -> figure:
+    def draw(self, points: int, heading: list[str]) -> figure:
         """Each value across, the next one up."""
         import numpy as np
         from bokeh.models import Range1d
@@ -106,7 +106,11 @@ class _Pairs:
         chosen = scale(max(-low, high), unit)
         groups = clusters(sample)
         values, beyond = sample.values[self.order], int(((rest < low) | (rest > high)).sum())
-        notes = [*told, *([groups.text(unit)] if groups else []), _range(float(values.min()), float(values.max()), unit, beyond)]
+        notes = [
+            *heading,
+            *([groups.text(unit)] if groups else []),
+            _range(float(values.min()), float(values.max()), unit, beyond),
+        ]
         title = lines(notes) + thinned(len(drawn), len(self.first)).replace("rows", "pairs")
         name = metric_name(sample.metric) + (" minus the median of the execution" if len(sample.medians[0]) > 1 else "")
         plot = canvas(

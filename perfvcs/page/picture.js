@@ -7,14 +7,14 @@ globalThis.picture = (() => {
   return {
     height: () => Math.ceil(document.body.getBoundingClientRect().height),
     ready: () => new Promise((done, fail) => {
-      const look = () => {
+      const poll = () => {
         const visible = figures().filter(near), waiting = visible.filter(place => !place.classList.contains("drawn"));
         const broken = document.documentElement.dataset.failed && waiting.find(place => place.textContent.includes("("));
         if (broken) fail(broken.querySelector("p").textContent);
-        else if (waiting.length) setTimeout(look, 20);
+        else if (waiting.length) setTimeout(poll, 20);
         else setTimeout(() => done(visible.length), 100);
       };
-      look();
+      poll();
     }),
     figuresAlone: () => {
       document.documentElement.classList.add("picture");
