@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import ClassVar
 
@@ -79,7 +80,7 @@ class Callgrind:
             raise Malformed("it has no totals at its end: it was cut off")
         metrics = [NAMES.get(event) or usable(event) for event in state.events]
         counted = CountedStacks(dict.fromkeys(metrics, ""))
-        whole = [sum(values) for values in zip(*costs.values(), strict=True)]
+        whole = [sum(values) for values in zip_longest(*costs.values(), fillvalue=0.0)]  # a later part may have other events
         nothing = [0.0] * len(metrics)
         for function, image in dict.fromkeys([*costs, *calls]):
             own, others = costs.get((function, image), nothing), calls.get((function, image), nothing)

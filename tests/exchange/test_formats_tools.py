@@ -667,8 +667,8 @@ def test_callgrind_counts_a_recursion_once() -> None:
     """A function that calls itself, and two that call each other: no more than the whole program."""
     lines = ["events: Ir", "fn=main", "1 10", "cfn=f", "calls=1 2", "1 90", "fn=f", "2 60", "cfn=f", "calls=5 2", "2 50", "cfn=g",
              "calls=1 3", "2 30", "fn=g", "3 30", "cfn=f", "calls=1 2", "3 90", "totals: 100"]  # fmt: skip
-    found = formats.decode("\n".join(["# callgrind format", *lines]).encode(), "x.callgrind")
-    table = [line.split(",") for line in formats.encode(found, "csv").decode().split("\n")[1:-1]]
+    found = formats.decode("\n".join(["# callgrind format", *lines, ""]).encode(), "x.callgrind")
+    table = [line.split(",") for line in formats.encode(found, "csv").decode().split("\r\n")[1:-1]]
     assert {name: inclusive for name, *_, inclusive in table} == {"callgrind": "", "main": "100.0", "f": "90.0", "g": "100.0"}
 
 
