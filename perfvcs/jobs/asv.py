@@ -63,5 +63,5 @@ def _requirements(table: dict[str, object]) -> Iterator[str]:
     for name, versions in table.items():
         known = [one for one in versions if isinstance(one, str)] if isinstance(versions, list) else []
         package = name.removeprefix("pip+")
-        if re.fullmatch(r"[\w.\[\]-]+", package):
+        if re.fullmatch(r"\w[\w.\[\]-]*", package):
             yield f"{package}=={known[-1]}" if known and re.fullmatch(r"[\w.*]+", known[-1]) else package

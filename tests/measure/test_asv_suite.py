@@ -21,7 +21,7 @@ CONFIGURATION = """{
     "version": 1,
     "repo": "https://example.org/demo",
     "benchmark_dir": "speed",  /* beside this file */
-    "matrix": {"req": {"six": [], "toolz": ["0.11", "0.12"], "odd name": []}, },
+    "matrix": {"req": {"six": [], "toolz": ["0.11", "0.12"], "odd name": [], "--pre": [""]}, },
 }"""
 SUITE = """
 import random
