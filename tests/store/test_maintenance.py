@@ -126,7 +126,7 @@ def test_whatever_a_script_is_called_the_first_configuration_can_be_read(project
 
 def test_a_folder_called_like_a_file_of_a_build_system_is_none(project: Project, perf: Perf) -> None:
     (project.root / "Cargo.toml").mkdir()
-    assert "no build system was recognised" in perf("init").out
+    assert "found nothing to run" in perf("init").out
 
 
 @pytest.mark.parametrize(
