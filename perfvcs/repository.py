@@ -149,8 +149,9 @@ class Repository:
         except BadConfig:  # whoever reads it for its jobs reports it
             return WorkingChanges(self.project)
 
-    @cached_property
+    @property
     def _states(self) -> States:
+        # made anew: one that is kept would refer to this one in turn, and the index would be closed by the garbage collector only
         return States(self.project, self.index, self._uncommitted)
 
     def _uncommitted(self) -> str | None:
