@@ -24,7 +24,8 @@ Recorder = Literal["auto", "memray", "tracemalloc"]
 PREFIX = "PERFVCS_HEAP"
 MAX_FILES = 10_000
 INSTALL = "pip install 'perfvcs[memory]', or memray into the measured project's environment"
-LOST_FILE = re.compile(r"Failed to grow output file|__ios_failure")
+# Any of these: of a long message only the end is kept.
+LOST_FILE = re.compile(r"grow output file|Failed to write output, deactivating|__ios_failure|basic_filebuf::")
 CLOSED = 'memray lost its file: close descriptors by os.closerange, which leaves it out, or set recorder = "tracemalloc"'
 NO_MEMRAY = f"memory: tracemalloc tells peaks but neither counts nor bytes, since this Python has no memray: {INSTALL}"
 

@@ -110,8 +110,8 @@ def test_integers_that_no_array_holds_are_refused(place: tuple[str, ...], value:
 
 
 def test_fields_and_columns_that_would_fill_the_memory_are_refused_unread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(format_, "MAX_HEADER", 5000)
-    monkeypatch.setattr(format_, "MAX_STACKS", 5000)
+    for name in ("perfvcs.profile.MAX_HEADER", "perfvcs.validity.MAX_HEADER", "perfvcs.validity.MAX_STACKS"):
+        monkeypatch.setattr(name, 5000)
     monkeypatch.setattr(format_, "MAX_ROWS", 100)
     nested = documented(sample_profile(), models=[{"a": [[]] * 3000}])
     with pytest.raises(Malformed, match=r"other than \$.resources have 1.,... bytes, over the limit of 5,000"):
