@@ -491,8 +491,9 @@ def test_without_valgrind_allocations_name_the_function(buffers, perf):
 
 
 @pytest.mark.needs("gcc", "valgrind")
-def test_a_stripped_program_has_its_changed_function_blamed(program, perf):
-    program.write("perf.toml", (program.root / "perf.toml").read_text().replace("-g ", "-s "))
+@pytest.mark.parametrize("flag", ["-s ", ""], ids=["stripped", "without debug information"])
+def test_a_program_that_names_no_lines_has_its_changed_function_blamed(program, perf, flag):
+    program.write("perf.toml", (program.root / "perf.toml").read_text().replace("-g ", flag))
     program.commit("linear", **{"search.c": C.replace(BINARY, LINEAR)})
     found = json.loads(perf("blame", "-q", "--json").out)
     assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", "find")
