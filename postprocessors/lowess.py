@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-SEARCHED = 300  # rows of a unit that are fitted: the time grows with their square
+MOST_ROWS = 300  # of a unit that are fitted: the time grows with their square
 DRAWS = 50  # of a band
 FEWEST_DRAWS = 20  # with fewer a band is not worth showing
 MOST_DRAWS = 2_000  # of all units
@@ -60,7 +60,7 @@ class Lowess:
 
         groups = group(rows(profile, metric, self.by), self.by)
         execution = np.array(profile.resources.integers("execution"), dtype=np.intp)[groups.place]
-        kept = thin(groups.number, len(groups), SEARCHED)
+        kept = thin(groups.number, len(groups), MOST_ROWS)
         draws = min(DRAWS, MOST_DRAWS // max(len(groups), 1))
         draws = draws if draws >= FEWEST_DRAWS else 0
         xs, ys, bands = [], [], np.full(len(groups), None, dtype=object)
@@ -88,6 +88,8 @@ class Lowess:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # of a window without a width, whose value is nan
             found: NDArray[np.float64] = lowess(y, x, frac=self.share, it=self.robust, xvals=at, is_sorted=True)
+        if np.isfinite(found).all():
+            return found
         sizes, number = np.unique(x, return_inverse=True)
         means = np.bincount(number, y) / np.bincount(number)
         return np.where(np.isfinite(found), found, np.interp(at, sizes, means))
@@ -115,7 +117,7 @@ class Lowess:
             weight = np.bincount(random.integers(0, len(drawn), len(drawn)), minlength=len(drawn))
             taken = np.repeat(np.arange(len(x)), weight[member])
             curves[draw] = self._curve(x[taken], y[taken], at)
-        # fewer executions differ by less than their share of what they are drawn from
+        # resamples vary about the mean of the executions at hand, and so too little where these are few
         width = (
             NormalDist().inv_cdf((1 + self.confidence) / 2) * curves.std(axis=0, ddof=1) * np.sqrt(len(drawn) / (len(drawn) - 1))
         )

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 EMPTY: Mapping[int, Sequence[str]] = {}
 SCREEN = 24  # lines of a listing by default; the first commit is shown in any case
+COMMITS = SCREEN // 3  # that can have room: each takes three lines at least
 FEW = 2  # series of a commit that are listed one by one by default; of more, each word is summed up
 LISTED = 2  # remarks of one kind, and notes on series that begin anew, that are listed by default
 NAMES = 5  # listed before the rest is only counted
@@ -82,7 +83,8 @@ class Listing:
                 for one in members:
                     yield from described(one, *self._named(one), self.hosts.get(id(one.finding), ()))
             else:
-                yield from summed_up(members, *self._named(members[0]))
+                changed = dict.fromkeys(what for one in members for what in self.hosts.get(id(one.finding), ()))
+                yield from summed_up(members, *self._named(members[0]), list(changed))
 
     def _named(self, step: StepOverSizes) -> tuple[str, str]:
         return self.called[step.title], self._place(step.finding.line)
@@ -106,7 +108,7 @@ def lines(
         yield "no commit here has profiles: measure some with `perf collect`"
         return
     steps = together(overview.findings)
-    shown = together(overview.of_newest(None if everything else commits or SCREEN))
+    shown = together(overview.of_newest(None if everything else commits or COMMITS))
     most = None if everything else LISTED
     now, others = _unusual(overview), _remarks(overview)
     names = [*(title(one.line) for one in (*now[:most], *others[:most])), *(one.title for one in shown)]
@@ -124,8 +126,7 @@ def lines(
     for paragraph in (*first, *changes, *([Paragraph([""])] if last else ()), *last):
         yield from paragraph.lines
     yield from [""] if first or changes or last else []
-    left = len(steps) - sum(one.steps for one in changes), len(now) + len(others) - len(first) - len(last)
-    yield from _left_out(*left)
+    yield from _left_out(len(steps) - sum(one.steps for one in changes), len(now) + len(others) - len(first) - len(last))
     yield from ending
 
 

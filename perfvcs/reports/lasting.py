@@ -69,17 +69,23 @@ def described(grouped: StepOverSizes, called: str, location: str, host: Sequence
     yield from indented("; ".join(filter(None, (_at(finding), _others(grouped)))))
     yield from indented("; ".join(filter(None, (_range(finding), _p(finding.p), _by(finding.detectors)))))
     yield from indented(finding.contradiction and f"contradicted: {finding.contradiction}")
-    yield from indented(f"the host changed meanwhile: {'; '.join(host)}" if host else "")
+    yield from indented(_meanwhile(host))
 
 
-def summed_up(members: Sequence[StepOverSizes], called: str, location: str) -> Iterator[str]:
-    """Several changes of one commit and word: how many, how large, the first of them by name, and the fewest commits that it may be."""
+def summed_up(members: Sequence[StepOverSizes], called: str, location: str, hosts: Sequence[str]) -> Iterator[str]:
+    """Several changes of one commit and word: how many, how large, the first of them by name, and the fewest commits that it may be.
+
+    What speaks against them is kept: how many are contradicted, and what changed meanwhile on their ``hosts``.
+    """
     first = members[0].finding
     effects = sorted(one.finding.effect for one in members)
     spread = f"{percent(effects[0])} to {percent(effects[-1])}, median {percent(median(effects))}"
     yield f"  {first.word:{WORD}}  {counted(len(members), 'series', 'series')}: {spread}"
     yield from indented(f"most: {', '.join(filter(None, (called, _metric(first), location)))}, {first.levels}")
     yield from indented(_range(min((one.finding for one in members), key=lambda finding: finding.commits)))
+    contradicted = sum(bool(one.finding.contradiction) for one in members)
+    yield from indented(f"contradicted: {contradicted:,} of {len(members):,} (perf history --all)" if contradicted else "")
+    yield from indented(_meanwhile(hosts))
 
 
 def indented(text: str) -> list[str]:
@@ -90,6 +96,10 @@ def indented(text: str) -> list[str]:
     if len(text) + MARGIN <= COLUMNS:
         return [margin + text]
     return wrap(" ".join(text.split()), COLUMNS, initial_indent=margin, subsequent_indent=margin)
+
+
+def _meanwhile(changes: Sequence[str]) -> str:
+    return f"the host changed meanwhile: {'; '.join(changes)}" if changes else ""
 
 
 def _metric(finding: Finding) -> str:

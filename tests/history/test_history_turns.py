@@ -218,6 +218,14 @@ def test_a_step_of_the_series_that_turns_deny_is_reported_as_contradicted(commit
     assert "contradicted" in perf("show", "sort", "--text").out
 
 
+def test_steps_that_are_summed_up_say_how_many_are_contradicted(commits: list[str], perf: Perf) -> None:
+    profiles = [*measured(commits, stepped(40, 20, 0.010, 0.011), spread=0.004), *in_turns(commits[19:21], [1.0, 1.0])]
+    jobs = [structs.replace(SORT, name=f"sort {number}") for number in range(3)]
+    store(*(structs.replace(one, job=job) for job in jobs for one in profiles))
+    out = perf("history").out
+    assert "3 series: +" in out and "contradicted: 3 of 3 (perf history --all)" in out
+
+
 def test_a_verdict_that_the_series_does_not_show_is_reported_as_contradicted(commits: list[str], perf: Perf) -> None:
     store(*apart(commits[:20], [1.0] * 20), *in_turns(commits[20:22], [1.0, 1.2]), *apart(commits[22:], [1.1] * 18, seed=50)[:0])
     (step,) = walls(perf)

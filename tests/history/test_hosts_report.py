@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import Project
-from histories import Perf, grow, measured, printed, stepped, store
+from histories import SORT, Perf, grow, measured, printed, stepped, store
 from msgspec import structs
 from samples import interleaved, noisy, sample_profile
 
@@ -45,6 +45,14 @@ def test_a_step_names_what_changed_on_its_host(commits: list[str], perf: Perf) -
     assert "the host changed meanwhile: kernel 6.1.1 -> 6.1.2" in perf("history").out
     (step,) = printed(perf)["findings"]
     assert step["host"] == ["kernel 6.1.1 -> 6.1.2"]
+
+
+def test_steps_that_are_summed_up_name_what_changed_on_their_host(commits: list[str], perf: Perf) -> None:
+    jobs = [structs.replace(SORT, name=f"sort {number}") for number in range(3)]
+    store(*(structs.replace(one, job=job) for job in jobs for one in updated(commits, stepped(24, 12), 12)))
+    out = perf("history").out
+    assert "  degradation  3 series: +" in out
+    assert out.count("the host changed meanwhile: kernel 6.1.1 -> 6.1.2") == 1
 
 
 def test_a_step_elsewhere_is_not_the_hosts(commits: list[str], perf: Perf) -> None:
