@@ -35,8 +35,13 @@ def settling(report: Report, pairs: int = 0, noise: Callable[[str], str] = lambd
     named = (" HEAD HEAD" if old == new else "") if new.endswith("+") else f" {old.rstrip('+')} {new}"
     if not pairs:
         return f"To settle it: perf check --measure{named}"
-    command = f"perf check --measure{named} -n {4 * pairs}" + (f" --scheduler {scheduler}" if scheduler else "")
+    command = f"perf check --measure{named} -n {4 * pairs}{on_hosts(scheduler)}"
     job, _ = ours.most_common(1)[0]
     if disturbed := noise(job):
         return f"Open after {counted(pairs, 'pair')}: {command}; before, for {shorten(job, NAME)}: {disturbed}"
     return f"Open after {counted(pairs, 'pair')}; four times as many halve an interval: {command}"
+
+
+def on_hosts(scheduler: str) -> str:
+    """The option with which a command measures on the same hosts; empty without a scheduler."""
+    return f" --scheduler {scheduler}" if scheduler else ""

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import perfvcs
 from perfvcs.environment.facts import Facts
-from perfvcs.errors import PerfError, UsageError
+from perfvcs.errors import PerfError
 from perfvcs.hosts import messages, work
+from perfvcs.hosts.started import RESOURCE, Unusable, on_this_machine, through_ssh
 from perfvcs.jobs.config import HostsTable, seconds
 from perfvcs.measure.progress import Progress
 from perfvcs.text.words import counted
@@ -26,14 +27,8 @@ if TYPE_CHECKING:
     from distributed import Client, Future, Security
 
 ANSWER = 10.0  # seconds in which a scheduler, and each worker, has to answer
-RESOURCE = "perfvcs"
 START = "dask worker {} --nthreads 1 --nworkers 1 --resources perfvcs=1"
-MOST_LOCAL = 64
 POLL = 0.5  # seconds between two looks at who is still there
-
-
-class Unusable(UsageError):
-    """A scheduler, or a worker, with which nothing is measured."""
 
 
 class HostsLost(PerfError):
@@ -168,9 +163,9 @@ def connected(scheduler: str, table: HostsTable, tls: Tls, progress: Progress) -
     with ExitStack() as stack:
         address: Any = scheduler
         if local := re.fullmatch(r"local:([1-9]\d{0,2})", scheduler):
-            address = stack.enter_context(_local(int(local[1])))
+            address = stack.enter_context(on_this_machine(int(local[1])))
         elif scheduler == "ssh":
-            address = stack.enter_context(_ssh(table))
+            address = stack.enter_context(through_ssh(table))
         elif not re.fullmatch(r"(tcp|tls)://\S+", scheduler):
             raise Unusable(f"`{scheduler}` is not a scheduler: write tcp://HOST:8786, tls://HOST:8786, local:N or ssh")
         security = _security(distributed.Security, tls, encrypted=scheduler.startswith("tls://"))
@@ -288,43 +283,3 @@ def _warn_of_neighbours(cluster: Cluster, progress: Progress) -> None:
     for name, count in machines.items():
         if count > 1:
             progress.say(f"{count} workers share the host {name} and disturb each other: start one per host")
-
-
-@contextmanager
-def _local(count: int) -> Iterator[Any]:
-    """A scheduler with workers on this machine: for trying out, since they share it."""
-    from distributed import LocalCluster
-
-    if count > MOST_LOCAL:
-        raise Unusable(f"local:{count} would start {count} workers on this machine: at most {MOST_LOCAL}")
-    with LocalCluster(
-        n_workers=count,
-        threads_per_worker=1,
-        processes=True,
-        dashboard_address="127.0.0.1:0",  # of its status, even without a dashboard: on any free port
-        scheduler_kwargs={"dashboard": False},
-        resources={RESOURCE: 1},
-        silence_logs=logging.CRITICAL,
-    ) as found:
-        yield found
-
-
-@contextmanager
-def _ssh(table: HostsTable) -> Iterator[Any]:
-    """A scheduler on the first host of perf.toml, and a worker on each, started through SSH."""
-    if not table.ssh:
-        raise Unusable('--scheduler ssh needs hosts in perf.toml: [hosts] ssh = ["name1", "name2"]')
-    try:
-        import asyncssh  # noqa: F401
-    except ImportError:
-        raise Unusable("--scheduler ssh needs asyncssh: pip install asyncssh") from None
-    from distributed import SSHCluster
-
-    try:
-        with SSHCluster(
-            [table.ssh[0], *table.ssh], worker_options={"nthreads": 1, "n_workers": 1, "resources": {RESOURCE: 1}},
-            scheduler_options={"port": 0, "dashboard": False},
-        ) as found:  # fmt: skip
-            yield found
-    except (OSError, RuntimeError, TimeoutError) as error:
-        raise Unusable(f"the hosts of [hosts] ssh cannot be reached: {error}") from None

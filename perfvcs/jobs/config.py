@@ -76,9 +76,11 @@ class HostsTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     ``stalled``: a process that neither computes nor waits for input, output or a timer for so long is ended.
     ``patience``: how long without a single worker, before the session ends. ``variables`` of the environment travel to the hosts.
+    ``python``: the interpreter that SSH starts there; empty: the path of this one.
     """
 
     ssh: tuple[str, ...] = ()
+    python: str = ""
     tls_ca: str = ""
     tls_cert: str = ""
     tls_key: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfvcs.check.acceptance import is_committed, is_open
-from perfvcs.check.settling import settling
+from perfvcs.check.settling import on_hosts, settling
 from perfvcs.check.text import revision
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted, plural
@@ -31,20 +31,22 @@ def following(
     already.
     """
     moved = [change for change in report.changes if change.word in MOVED and change.accepted is None]
-    if moved:
-        return _located(repository, baseline, target, report, moved, shown=shown) if is_committed(report) else ""
-    return settling(report, pairs, lambda job: _noise(repository, target, job), scheduler)
+    if not moved:
+        return settling(report, pairs, lambda job: _noise(repository, target, job), scheduler)
+    if not is_committed(report):
+        return ""
+    return _located(repository, baseline, target, report, moved, shown=shown, scheduler=scheduler)
 
 
 def _located(
-    repository: Repository, baseline: State, target: State, report: Report, moved: Sequence[Change], *, shown: bool
-) -> str:
+    repository: Repository, baseline: State, target: State, report: Report, moved: Sequence[Change], *, shown: bool, scheduler: str
+) -> str:  # fmt: skip
     """Which commit did it, where there are several; else how to look at it, and how to accept it."""
     old, new = revision(report.baseline), revision(report.target)
     between, measured = between_them(repository, baseline, target)
     if between - measured > 0:
         are = f"{counted(between - measured, 'commit')} between {plural(between - measured, 'is', 'are')} not measured"
-        return f"Next: perf bisect {old} {new} finds the commit: {are}."
+        return f"Next: perf bisect {old} {new}{on_hosts(scheduler)} finds the commit: {are}."
     if measured:
         return f"Next: perf check {old}..{new} judges the {counted(measured, 'commit')} between, one by one."
     look = "" if shown else f"perf show {old} {new}"

@@ -177,7 +177,7 @@ def _sentence(overview: Overview, steps: Sequence[StepOverSizes]) -> str:
 
 def _ending(overview: Overview, *, everything: bool) -> Iterator[str]:
     """What to do next, and what was not examined."""
-    wide = next((one for one in overview.findings if one.word == "degradation" and one.commits > 1), None)
+    wide = next((one for one in overview.findings if one.word == "degradation" and one.commits > 1 and not one.denied), None)
     if wide is not None:
         yield f"Next: perf bisect {wide.first[:10]}^ {wide.last[:10]} finds which of {wide.commits:,} commits it was."
     most = None if everything else LISTED

@@ -9,8 +9,12 @@ from conftest import Project
 from samples import interleaved, noisy, sample_profile
 from test_check_command import Perf, measured, store
 
+from perfvcs.check import compare
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Resources
 from perfvcs.reports.causes import KINDS, changed_files, functions
+from perfvcs.reports.following import following
+from perfvcs.repository import Repository
+from perfvcs.state import State
 
 ALLOCATED = Metric("B", "none", "deterministic")
 
@@ -24,6 +28,16 @@ def test_commits_between_that_nobody_measured_are_to_be_searched(project: Projec
     said = " ".join(perf("check", code=3).out.split())
     assert f"Next: perf bisect {one[:10]} {four[:10]} finds the commit: 2 commits between are not measured." in said
     assert json.loads(perf("check", "--json", code=3).out)["next"].startswith("Next: perf bisect")
+
+
+def test_what_hosts_measured_is_searched_on_the_same_hosts(project: Project) -> None:
+    one = project.commit("one")
+    project.commit("two")
+    three = project.commit("three")
+    before, after = interleaved([one, three], [noisy(0.01), noisy(0.011, seed=2)])
+    sides, report = (State(one), State(three)), compare([before], [after])
+    said = following(Repository.find(create=True), *sides, report, 10, scheduler="tcp://hosts:8786")
+    assert said.startswith("Next: perf bisect ") and " --scheduler tcp://hosts:8786 finds the commit: 1 commit" in said
 
 
 def test_commits_between_that_were_measured_are_to_be_judged(project: Project, perf: Perf) -> None:

@@ -218,6 +218,14 @@ def test_a_step_of_the_series_that_turns_deny_is_reported_as_contradicted(commit
     assert "contradicted" in perf("show", "sort", "--text").out
 
 
+@pytest.mark.parametrize(("second", "searched"), [(1.0, False), (1.1, True)], ids=["denied", "confirmed"])
+def test_no_search_is_proposed_for_a_step_that_turns_deny(commits: list[str], perf: Perf, second: float, searched: bool) -> None:
+    every = commits[::2]
+    store(*measured(every, stepped(20, 10, 0.010, 0.011), spread=0.004), *in_turns(every[9:11], [1.0, second]))
+    assert walls(perf)[0]["commits"] > 1
+    assert ("Next: perf bisect" in perf("history").out) == searched
+
+
 def test_steps_that_are_summed_up_say_how_many_are_contradicted(commits: list[str], perf: Perf) -> None:
     profiles = [*measured(commits, stepped(40, 20, 0.010, 0.011), spread=0.004), *in_turns(commits[19:21], [1.0, 1.0])]
     jobs = [structs.replace(SORT, name=f"sort {number}") for number in range(3)]

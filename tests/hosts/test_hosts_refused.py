@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from multiprocessing import get_context
 from pathlib import Path
@@ -16,6 +18,8 @@ import perfvcs
 from perfvcs.hosts import cluster as connection
 from perfvcs.hosts.cluster import HostsLost
 from perfvcs.hosts.parcel import ParcelFile, lay_out, parcel
+from perfvcs.hosts.started import Unusable, through_ssh
+from perfvcs.jobs.config import HostsTable
 
 Perf = Callable[..., Said]
 
@@ -70,6 +74,84 @@ def test_ssh_without_hosts(perf: Perf) -> None:
     assert 'needs hosts in perf.toml: [hosts] ssh = ["name1", "name2"]' in refused(perf, "ssh")
 
 
+# in the place of asyncssh: notes what is asked of which host, and starts nothing
+SSH = """
+import asyncio, types
+folder = {folder!r}
+class Error(Exception):
+    pass
+class Connection:
+    def __init__(self, host):
+        self.host = host
+    async def run(self, command):
+        return types.SimpleNamespace(exit_status=0)
+    async def create_process(self, command):
+        with open(folder + "/log", "a") as log:
+            log.write(self.host + " " + command + chr(10))
+        stderr = asyncio.StreamReader()
+        said = "worker at: here"
+        if "Nanny" not in command:
+            said = "" if self.host == "broken" else "Scheduler at: " + open(folder + "/scheduler").read()
+        async def readline():
+            return said
+        return types.SimpleNamespace(stderr=types.SimpleNamespace(readline=readline), kill=lambda: None)
+    def close(self):
+        pass
+async def connect(host, *, connect_timeout, username=""):
+    if host == "nowhere":
+        raise OSError("[Errno -2] Name or service not known")
+    if host == "locked":
+        raise Error("Permission denied for user " + username)
+    if host == "silent":
+        raise asyncio.TimeoutError
+    return Connection(host)
+"""
+
+
+@pytest.fixture
+def asyncssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a stand-in for the module; ``log`` in it has what was asked, ``scheduler`` where one is."""
+    (tmp_path / "asyncssh.py").write_text(SSH.format(folder=str(tmp_path)))
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("host", "reason"),
+    [
+        ("nowhere", "[Errno -2] Name or service not known"),
+        ("silent", "no answer within 10 s"),
+        ("broken", "Worker failed to start"),
+    ],
+    ids=["unknown", "silent", "broken"],
+)
+@pytest.mark.usefixtures("asyncssh")
+def test_a_host_that_ssh_does_not_reach(job: Project, perf: Perf, host: str, reason: str) -> None:
+    job.configure("cmd = 'true'", top=f'[hosts]\npython = "/opt/python"\nssh = ["{host}"]')
+    works = f"see that `ssh NAME /opt/python -m perfvcs --version` works for {host}"
+    assert refused(perf, "ssh") == f"perf: [hosts] ssh of perf.toml: {reason}: {works}\n"
+
+
+def test_ssh_starts_a_scheduler_on_the_first_host_and_a_worker_on_each(job: Project, perf: Perf, asyncssh: Path) -> None:
+    with cluster(asyncssh / "ssh", 0) as other:
+        (asyncssh / "scheduler").write_text(address := other.address)
+        job.configure("cmd = 'true'", top='[hosts]\nssh = ["alpha", "ada@locked"]')
+        assert "ssh of perf.toml: Permission denied for user ada: see that" in refused(perf, "ssh")
+    scheduler, worker = (asyncssh / "log").read_text().splitlines()
+    assert scheduler.startswith("alpha env ") and '"cls": "distributed.Scheduler"' in scheduler
+    assert worker.startswith("alpha env ")
+    assert f" {sys.executable} -m distributed.cli.dask_spec {address} --spec " in worker
+    spec = json.loads(worker.partition("--spec ")[2].strip("'"))
+    assert spec["0"]["opts"] == {"nthreads": 1, "resources": {"perfvcs": 1}}
+
+
+@pytest.mark.parametrize("name", ["", "two words", "ada@"])
+@pytest.mark.usefixtures("asyncssh")
+def test_what_does_not_name_a_host(name: str) -> None:
+    with pytest.raises(Unusable, match=f'`{name}` does not name a host: write "beta"'), through_ssh(HostsTable(ssh=(name,))):
+        pass
+
+
 @pytest.mark.usefixtures("job")
 def test_a_scheduler_that_does_not_answer(perf: Perf) -> None:
     with socket.create_server(("127.0.0.1", 0)) as deaf:
@@ -78,7 +160,7 @@ def test_a_scheduler_that_does_not_answer(perf: Perf) -> None:
 
 
 def test_a_scheduler_and_its_workers_are_as_they_must_be(
-    job: Project, perf: Perf, empty: DaskCluster, monkeypatch: pytest.MonkeyPatch
+    job: Project, perf: Perf, empty: DaskCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All on one scheduler, since starting one takes longest."""
     assert f"has no workers: start one on each host: `dask worker {empty.address} --nthreads 1" in refused(perf, empty.address)
@@ -104,6 +186,11 @@ def test_a_scheduler_and_its_workers_are_as_they_must_be(
         other.undo()
         other.setattr(connection, "version", lambda _: "1.2.3")
         assert "and here is 1.2.3: install the same everywhere" in refused(perf, empty.address)
+    twin = empty.add(env={"XDG_CACHE_HOME": str(tmp_path)})  # sees nobody else there, so it takes the host's name, too
+    empty.wait()
+    assert f"are both on a host called {socket.gethostname()}: give each host its own name" in refused(perf, empty.address)
+    end(twin)
+    end(worker)
 
 
 def test_certificates(job: Project, perf: Perf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
