@@ -28,8 +28,6 @@ from perfvcs.drawing.commits.steps import (
     UNJUDGED,
     centred,
     changes_in_words,
-    drift_start,
-    extent,
     moved,
     named,
     style_of,
@@ -46,6 +44,8 @@ if TYPE_CHECKING:
     from bokeh.models import ColumnDataSource
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
+
+    from perfvcs.drawing.commits.outline import Rise
 
 OVERVIEW = 60  # commits from which a second figure below shows all of them
 ABOVE = 0.08  # of the axis, for the sizes of steps
@@ -163,16 +163,15 @@ class _Drawing:
         """Bold lines with the bands of their intervals."""
         from bokeh.models import Quad, Segment
 
-        found = [(span, level) for level in series.levels if (span := extent(self.chart, level))]
-        if not found:
+        levels = self.chart.outline(series).levels
+        if not levels:
             return
         factor = self.chart.scale.factor
         data = source(
-            left=[span[0] - 0.5 for span, _ in found], right=[span[1] + 0.5 for span, _ in found],
-            y=[level.centre * factor for _, level in found],
-            low=[(level.centre if level.low is None else level.low) * factor for _, level in found],
-            high=[(level.centre if level.high is None else level.high) * factor for _, level in found],
-            text=[centred(level, series.unit) for _, level in found],
+            left=[one.left for one in levels], right=[one.right for one in levels], y=[one.level * factor for one in levels],
+            low=[(one.level if one.low is None else one.low) * factor for one in levels],
+            high=[(one.level if one.high is None else one.high) * factor for one in levels],
+            text=[centred(one, series.unit) for one in levels],
         )  # fmt: skip
         quad = Quad(left="left", right="right", bottom="low", top="high", fill_color=colour, fill_alpha=0.16, line_color=None)
         band = plot.add_glyph(data, quad)
@@ -184,8 +183,8 @@ class _Drawing:
         """What joins two levels, with a mark on the newer one, and the size where there are few."""
         from bokeh.models import Scatter, Segment, Text
 
-        steps = [step for step in series.steps if step.commit in self.chart.place]
-        rows = [self._row(series, step) for step in steps]
+        changes = self.chart.outline(series).rises
+        steps, rows = [step for step, _ in changes], [self._row(series, step, rise) for step, rise in changes]
         for word in dict.fromkeys(map(named, steps)):
             mine = [row for row, step in zip(rows, steps, strict=True) if named(step) == word]
             style = next(style_of(step) for step in steps if named(step) == word)
@@ -221,17 +220,16 @@ class _Drawing:
         hover(plot, [line], [("begins anew", "@reason")])
         words.setdefault("begins anew", []).append(line)
 
-    def _row(self, series: Series, step: Step) -> dict[str, Any]:
-        """Where a step is drawn: upright before its commit, a drift from the end of one level to the beginning of the next."""
+    def _row(self, series: Series, step: Step, rise: Rise) -> dict[str, Any]:
+        """A step with its mark on its commit, a drift with its mark in its middle, and what they say."""
         place, factor = self.chart.place[step.commit], self.chart.scale.factor
         drifts = step.word == "drift"
-        left = drift_start(self.chart, series, step) if drifts else place - 0.5
-        middle = (step.before + step.after) / 2
+        middle = (rise.before + rise.after) / 2
         about = next(point for point in series.points if point.commit == step.commit)
         return {
-            "left": left, "right": place - 0.5, "before": step.before * factor, "after": step.after * factor,
-            "x": (left + place - 0.5) / 2 if drifts else place, "y": factor * (middle if drifts else step.after),
-            "top": factor * (middle if drifts else max(step.before, step.after)), "colour": style_of(step).colour,
+            "left": rise.left, "right": rise.right, "before": rise.before * factor, "after": rise.after * factor,
+            "x": (rise.left + rise.right) / 2 if drifts else place, "y": factor * (middle if drifts else rise.after),
+            "top": factor * (middle if drifts else max(rise.before, rise.after)), "colour": style_of(step).colour,
             "size": change(step.effect, None, None), "word": named(step), "change": change(step.effect, step.low, step.high),
             "reason": shorten(step.accepted or "", HOVER), "commit": f"{step.commit[:10]} {shorten(about.title, HOVER // 3)}",
             "author": shorten(about.author, HOVER // 3), "when": shorten(about.when, 40), "where": where(step),

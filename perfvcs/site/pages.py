@@ -6,6 +6,7 @@ import re
 
 import msgspec
 
+from perfvcs.drawing.commits.outline import LevelLine, Rise
 from perfvcs.site.model import (
     BranchData,
     CellData,
@@ -88,8 +89,8 @@ class ChangesData(msgspec.Struct, frozen=True):
     left_out: int = 0
 
 
-class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """A step as a figure draws it: the same as ``StepData``, with numbers of the page's list of commits.
+class Mark(Rise, frozen=True, kw_only=True):
+    """A step as a figure draws it: the same as ``StepData``, with numbers of the page's list of commits, and how it looks.
 
     A ``drift`` takes its commits from ``first`` to ``last``; a step is at ``place``, and may be at any of them. ``levels`` are those in
     words that are to be shown, where they are not ``before`` and ``after``.
@@ -105,8 +106,6 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     effect: float
     low: float | None
     high: float | None
-    before: float
-    after: float
     levels: str = ""
 
 
@@ -114,8 +113,9 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     """One line of a figure: a series in one environment, by columns.
 
     ``places`` are numbers in the page's list of commits, ascending; ``low`` and ``high`` are the 99 % interval of the level of one
-    commit, None if there was one execution. ``effects`` compare with the place before, ``words`` are those of the cells. ``began``
-    says why the series of the same benchmark before it could not go on (empty: there was none).
+    commit, None if there was one execution. ``effects`` compare with the place before, ``words`` are those of the cells. ``lines``
+    are the levels before, between and after the ``steps``. ``began`` says why the series of the same benchmark before it could not go on
+    (empty: there was none).
     """
 
     environment: EnvironmentData
@@ -128,6 +128,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     effects: list[float | None]
     words: list[str]
     steps: list[Mark]
+    lines: list[LevelLine]
     began: str = ""
     profile: str | None = None
 

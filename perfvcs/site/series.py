@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from perfvcs.drawing.commits.outline import between, edges, look
 from perfvcs.history.record import SeriesRecord
 from perfvcs.history.remarks import remarks_of
 from perfvcs.site import model
@@ -115,12 +116,15 @@ def _track(contents: Contents, number: int, places: NDArray[np.int64]) -> Track:
 
     series, drawing = contents.record.series[number], contents.drawings[number]
     start = int(np.searchsorted(series.places, places[0]))
+    own = np.searchsorted(places, series.places[start:]).tolist()
+    turns = [turn for turn, found in enumerate(series.findings) if found.turn >= places[0]]
+    steps = sorted((_mark(contents, number, turn, places) for turn in turns), key=lambda mark: mark.place)
     return Track(
         environment=contents.environment(series), command=shorten(command(series), COMMAND),
-        places=np.searchsorted(places, series.places[start:]).tolist(), levels=drawing.levels[start:].tolist(),
+        places=own, levels=drawing.levels[start:].tolist(),
         low=known(drawing.low[start:]), high=known(drawing.high[start:]), executions=series.executions[start:].tolist(),
         effects=known(drawing.effects[start:]), words=drawing.words[start:],
-        steps=[_mark(contents, number, turn, places) for turn, found in enumerate(series.findings) if found.turn >= places[0]],
+        steps=steps, lines=between(steps, own[0], own[-1]) if own else [],
         began=shorten(series.began, COMMAND), profile=contents.profiles.get(number),
     )  # fmt: skip
 
@@ -137,6 +141,8 @@ def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64])
         place=place, first=first, last=last, word=finding.direction, drift=finding.drift, state=status.state, reason=status.reason,
         effect=told.effect, low=told.low, high=told.high, before=told.before, after=told.after,
         levels=finding.levels.replace("->", "→") if finding.curve else "",
+        look=look(finding.direction, drift=finding.drift, accepted=status.state == "accepted"),
+        **edges(place, first - 0.5 if finding.drift else None),
     )  # fmt: skip
 
 

@@ -56,7 +56,7 @@ def scale(magnitude: float, unit: str) -> Scale:
     """
     magnitude = abs(magnitude)
     if not math.isfinite(magnitude) or magnitude == 0:
-        return Scale(1.0, unit)
+        return Scale(1.0, f"{_MICRO.get()}s" if unit == "us" else unit)
     if magnitude < SMALL and (seconds := PREFIXED.get(unit)):
         smaller = scale(magnitude * seconds, "s")
         return Scale(smaller.factor * seconds, smaller.unit)
@@ -94,7 +94,9 @@ def number(value: float) -> str:
         return str(value)
     if abs(value) >= 1000:
         return f"{value:,.0f}" if abs(value) < 1e15 else f"{value:.3e}"
-    text = f"{value:.{max(0, 3 - math.floor(math.log10(abs(value))))}f}" if abs(value) >= 1e-6 else f"{value:.4g}"
+    if abs(value) < 1e-6:
+        return f"{value:.4g}"
+    text = f"{value:.{max(0, 3 - math.floor(math.log10(abs(value))))}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

@@ -8,11 +8,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import chdir, contextmanager
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any
 from urllib.parse import unquote, urldefrag, urljoin
 
+import msgspec
 import pytest
 from browsing import BROWSER, LIMIT
 from click.testing import CliRunner
@@ -21,9 +23,11 @@ from pictures import ATTACKS
 from samples import sample_profile
 
 from perfvcs.cli import group
+from perfvcs.drawing.commits import outline
 from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
-from perfvcs.site.pages import RowData
+from perfvcs.site.model import State
+from perfvcs.site.pages import Mark, RowData
 from perfvcs.text import quantity
 
 pytestmark = BROWSER
@@ -720,11 +724,24 @@ def test_a_history_of_one_commit_says_so(tab: Open, tmp_path: Path) -> None:
 def track(name: str, levels: Sequence[float], *steps: dict[str, Any], began: str = "") -> dict[str, Any]:
     """A track as the data of a page has it."""
     count = len(levels)
+    marks = [marked(**one) for one in steps]
     return {
         "environment": {"name": name, "fingerprint": name}, "places": list(range(count)), "levels": list(levels), "low": [None] * count,
         "high": [None] * count, "executions": [1] * count, "effects": [None] * count, "words": ["same"] * count, "began": began,
-        "steps": [{"drift": False, "state": "open", "reason": "", "low": None, "high": None, "word": "degradation"} | one for one in steps],
+        "steps": msgspec.to_builtins(marks), "lines": msgspec.to_builtins(outline.between(marks, 0, count - 1)),
     }  # fmt: skip
+
+
+def marked(
+    place: int, first: int, last: int, *, effect: float, before: float, after: float, word: str = "degradation", drift: bool = False,
+    state: State = "open", reason: str = "",
+) -> Mark:  # fmt: skip
+    """A change as the data of a page has it."""
+    return Mark(
+        place=place, first=first, last=last, word=word, drift=drift, state=state, reason=reason, effect=effect, low=None, high=None,
+        before=before, after=after, look=outline.look(word, drift=drift, accepted=False),
+        **outline.edges(place, first - 0.5 if drift else None),
+    )  # fmt: skip
 
 
 def drawn(opened: Tab, *tracks: dict[str, Any]) -> None:
@@ -818,15 +835,51 @@ def test_values_of_zero_and_below_have_no_logarithmic_axis(tab: Open, site: Path
     )
 
 
-@pytest.mark.parametrize("unit", ["s", "B", "", "op/s", "cycles", "1", "s/op"])
-def test_numbers_read_as_everywhere_else(tab: Open, site: Path, unit: str) -> None:
-    values = [0, 1.31e-5, 0.0131, 0.5, 3.14159, 200, 999.96, 1234.5, 20_500_000, 7.2e12, -0.25, 2e-9]
-    effects = [0, 0.0241, -0.00052, 12.5, 0.99, -0.5, 0.00004]
+UNITS = [
+    "s",
+    "ms",
+    "us",
+    "ns",
+    "B",
+    "bit",
+    "",
+    "1",
+    "count",
+    "op/s",
+    "B/s",
+    "s/op",
+    "Hz",
+    "cycles",
+    "ms/op",
+    "a unit that goes on and on",
+]
+
+
+def numbers() -> Iterator[float]:
+    """Numbers of all sizes: with few digits and with all, at the edges of prefixes and of digits, and halfway between two texts."""
+    random = Random(1)
+    for power in range(-18, 18):
+        yield from (sign * digits * 10.0**power for sign in (1, -1) for digits in (1, 9.995, 9.9995, 9.99951, 99.96, 2.5))
+        yield from (random.uniform(-10, 10) * 10.0**power for _ in range(6))
+    yield from (turn / 16 for turn in range(-64, 200, 3))
+    yield from (turn + 0.5 for turn in range(990, 1010))
+    yield 0.0
+
+
+def test_numbers_read_as_everywhere_else(tab: Open, site: Path) -> None:
+    values = list(numbers())
     opened = tab(site / "about.html")
-    numbers = f"{json.dumps(values)}.map(one => perf.number.quantity(one, {json.dumps(unit)}))"
-    asked = f"[{numbers}, {json.dumps(effects)}.map(perf.number.percent)]"
+    texts = opened.run(
+        f"(() => {{const values = {json.dumps(values)};"
+        f"const quantities = {json.dumps(UNITS)}.map(unit => values.map(one => perf.number.quantity(one, unit)));"
+        "return [quantities, values.map(perf.number.percent)]})()"
+    )
+    asked = [*((one, unit) for unit in UNITS for one in values), *((one, "%") for one in values)]
     with quantity.micro_sign():
-        assert opened.run(asked) == [[quantity.quantity(one, unit) for one in values], [quantity.percent(one) for one in effects]]
+        expected = [quantity.percent(one) if unit == "%" else quantity.quantity(one, unit) for one, unit in asked]
+    found = zip(asked, chain(*texts[0], texts[1]), expected, strict=True)
+    assert [row for row in found if row[1] != row[2]] == []
+    assert len(asked) > 9_000
 
 
 def test_ticks_are_round_and_within_their_range(tab: Open, site: Path) -> None:

@@ -22,6 +22,11 @@ def test_the_examples_hold() -> None:
     assert all(doctest.testmod(module).failed == 0 for module in (quantities, characters, words))
 
 
+@pytest.mark.parametrize("value", [9.996e-10, -1.5e-20, 1e-300, 2e-7])
+def test_a_tiny_number_keeps_its_power_of_ten(value: float) -> None:
+    assert float(number(value)) == value
+
+
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [

@@ -12,6 +12,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.drawing.canvas import HOVER, Axis, plain
+from perfvcs.drawing.commits.outline import Outline, outline
 from perfvcs.subject import Point, Series
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import Scale, change, interval, number, percent, quantity, scale
@@ -60,6 +61,10 @@ class Chart:
     def span(self) -> tuple[float, float]:
         """The ends of the axis of commits."""
         return -0.7, len(self.commits) - 0.3
+
+    def outline(self, series: Series) -> Outline:
+        """The levels and changes of a series that are drawn."""
+        return outline(series, self.place)
 
     def points(self, series: Series) -> list[Point]:
         """Those points of a series that are drawn."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from perfvcs.drawing.canvas import ACCEPTED, BLUE, SEEN, MarkStyle
+from perfvcs.drawing.canvas import BLUE, SEEN, MarkStyle
 from perfvcs.drawing.commits.chart import Chart
-from perfvcs.subject import Level, Series, Step
+from perfvcs.drawing.commits.outline import LevelLine, look
+from perfvcs.subject import Series, Step
 from perfvcs.text.quantity import quantity
 from perfvcs.text.quantity import step as levels
 from perfvcs.text.words import counted
@@ -17,7 +18,7 @@ def changes_in_words(chart: Chart) -> list[str]:
     """In words, how many lasting changes there are among the commits that are drawn; nothing if no series was looked at."""
     if not any(series.levels for series in chart.group):
         return []
-    steps = [step for series in chart.group for step in series.steps if step.commit in chart.place]
+    steps = [step for series in chart.group for step, _ in chart.outline(series).rises]
     words = [(word, sum(named(step) == word for step in steps)) for word in dict.fromkeys(map(named, steps))]
     return [counted(count, word) for word, count in words] or ["no lasting change"]
 
@@ -30,10 +31,8 @@ def named(step: Step) -> str:
 
 def style_of(step: Step) -> MarkStyle:
     """How a step is drawn: a drift as a diamond in the colour of its direction."""
-    style = SEEN[step.direction]
-    if step.accepted is not None:
-        return ACCEPTED
-    return MarkStyle(style.colour, "diamond", "◆") if step.word == "drift" else style
+    seen = look(step.direction, drift=step.word == "drift", accepted=step.accepted is not None)
+    return MarkStyle(SEEN[step.direction].colour, "diamond", "◆") if seen == "drift" else SEEN[seen]
 
 
 def moved(step: Step, unit: str) -> str:
@@ -54,24 +53,11 @@ def support(step: Step) -> str:
     return "; ".join(filter(None, (", ".join(filter(None, (chance, *step.detectors))), step.contradiction)))
 
 
-def extent(chart: Chart, level: Level) -> tuple[int, int] | None:
-    """The places of the first and the last commit of a level, as far as they are drawn."""
-    end = chart.place.get(level.last)
-    return None if end is None else (chart.place.get(level.first, 0), end)
-
-
-def centred(level: Level, unit: str) -> str:
+def centred(level: LevelLine, unit: str) -> str:
     """The centre of a level with its interval, where there is one."""
     if level.low is None or level.high is None:
-        return quantity(level.centre, unit)
-    return f"{quantity(level.centre, unit)} [{quantity(level.low, unit)}, {quantity(level.high, unit)}]"
-
-
-def drift_start(chart: Chart, series: Series, step: Step) -> float:
-    """Where a drift leaves the level before it: behind the last commit there."""
-    place = chart.place[step.commit]
-    ends = [span[1] for level in series.levels if (span := extent(chart, level)) and span[1] < place]
-    return ends[-1] + 0.5 if ends else place - 0.5
+        return quantity(level.level, unit)
+    return f"{quantity(level.level, unit)} [{quantity(level.low, unit)}, {quantity(level.high, unit)}]"
 
 
 def latest(series: Series) -> str:

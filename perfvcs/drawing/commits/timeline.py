@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from perfvcs.drawing.canvas import SEEN
 from perfvcs.drawing.commits.chart import Chart, environments, folded
-from perfvcs.drawing.commits.steps import UNJUDGED, changes_in_words, drift_start, extent, moved, named, style_of, where
+from perfvcs.drawing.commits.steps import UNJUDGED, changes_in_words, moved, named, style_of, where
 from perfvcs.drawing.parts import DrawnUnit
 from perfvcs.drawing.terminal import Axis, Plot
 from perfvcs.subject import Series, Step
@@ -55,9 +55,9 @@ def brief(chart: Chart, width: int) -> str:
 def _plot(chart: Chart, series: Series, axis: Axis, width: int) -> Plot:
     """Dots, whiskers where there is room for them, level lines, and signs for steps."""
     points, factor = chart.points(series), chart.scale.factor
-    steps = [step for step in series.steps if step.commit in chart.place]
+    outline = chart.outline(series)
     named_places = {0: chart.commits[0], len(chart.commits) - 1: chart.commits[-1]}
-    named_places |= {chart.place[step.commit]: step.commit for step in steps}
+    named_places |= {chart.place[step.commit]: step.commit for step, _ in outline.rises}
     names = {float(place): commit[:8] for place, commit in named_places.items()}
     plot = Plot(Axis(-0.5, len(chart.commits) - 0.5, "commit, oldest first", names=names), axis, width, HEIGHT)
     places = [chart.place[point.commit] for point in points]
@@ -67,16 +67,16 @@ def _plot(chart: Chart, series: Series, axis: Axis, width: int) -> Plot:
         known = [(place, point.low, point.high) for place, point in zip(places, points, strict=True) if point.low is not None]
         plot.whiskers(*([(one[turn] or 0.0) * (factor if turn else 1.0) for one in known] for turn in range(3)))
     plot.points(places, centres)
-    for level in series.levels:
-        if span := extent(chart, level):
-            plot.level(*span, level.centre * factor)
+    for line in outline.levels:
+        plot.level(line.left + 0.5, line.right - 0.5, line.level * factor)
     if few:
         for place, centre, point in zip(places, centres, points, strict=True):
             plot.points([place], [centre], SEEN.get(point.verdict, UNJUDGED).sign)
-    for step in steps:
+    for step, rise in outline.rises:
+        commit = chart.place[step.commit]
         if step.word == "drift":
-            plot.line([drift_start(chart, series, step), chart.place[step.commit]], [step.before * factor, step.after * factor])
-        plot.points([chart.place[step.commit]], [step.after * factor], style_of(step).sign)
+            plot.line([rise.left, commit], [rise.before * factor, rise.after * factor])
+        plot.points([commit], [rise.after * factor], style_of(step).sign)
     return plot
 
 

@@ -77,7 +77,7 @@ perf.History = (() => {
         bar.append(button);
       }
       if (points.some(point => point.low != null)) bar.append(layer("bounds", "99 % intervals"));
-      if (this.tracks.some(track => track.means.length)) bar.append(layer("means", "levels"), layer("marks", "changes"));
+      if (this.tracks.some(track => track.lines.length)) bar.append(layer("means", "levels"), layer("marks", "changes"));
       if (points.every(point => point.level > 0)) bar.append(option("logarithmic", "log axis"));
       this.all = element("button", {type: "button", class: "chip all", disabled: state.to - state.from > this.last + 1 - 1e-9 ? "" : null}, "show all");
       this.all.addEventListener("click", () => this.whole());

@@ -45,13 +45,11 @@ perf.layers = (() => {
     return [line(points, frame), shapes(points.filter(point => point.low != null), "dot"), shapes(points.filter(point => point.low == null), "dot alone")];
   }
 
-  // Horizontal lines at the levels, and what leads up to them: nothing after a step, a slanted line over the commits of a drift.
-  function means({means: levels}, {x, y}) {
-    return node("path", {class: "level", d: levels.map(({from, to, level, rise}, turn) => {
-      const at = round(y(level)), slanted = turn + 1 < levels.length && levels[turn + 1].rise !== null;
-      const start = rise === null ? `M${round(x(from - 0.5))},${at}` : `M${round(x(rise))},${round(y(levels[turn - 1].level))}L${round(x(from))},${at}`;
-      return `${start}H${round(x(slanted ? to : to + 0.5))}`;
-    }).join("")});
+  // Horizontal lines at the levels, and a slanted one over the commits of a drift.
+  function means({lines, marks}, {x, y}) {
+    const level = one => `M${round(x(one.left))},${round(y(one.level))}H${round(x(one.right))}`;
+    const drift = one => `M${round(x(one.left))},${round(y(one.before))}L${round(x(one.right))},${round(y(one.after))}`;
+    return node("path", {class: "level", d: [...lines.map(level), ...marks.filter(one => one.drift).map(drift)].join("")});
   }
 
   // The effects of all steps in sight, each in the lowest row above the figure where it has room; `height` is what the rows take.
@@ -61,7 +59,7 @@ perf.layers = (() => {
     for (const [place, steps] of [...places].sort(([a], [b]) => a - b)) {
       const at = x(place - 0.5);
       if (at < left - 1 || at > right + 1) continue;
-      const each = [...new Set(steps.map(step => `${step.kind === "accepted" ? "✓ " : ""}${percent(step.effect)}`))];
+      const each = [...new Set(steps.map(step => `${step.look === "accepted" ? "✓ " : ""}${percent(step.effect)}`))];
       const words = each.slice(0, 2).join(", ") + (each.length > 2 ? " …" : ""), half = (words.length * LETTER + AIR) / 2;
       const middle = Math.max(left + half, Math.min(right - half, at)), free = ends.findIndex(end => middle - half > end);
       const row = free < 0 ? ends.length : free;
@@ -75,9 +73,9 @@ perf.layers = (() => {
   function marks(series, tracks, frame, {found}) {
     const shaded = [], lines = [], texts = [];
     for (const {steps, at, words, middle, row} of found) {
-      const group = upright(at, frame, `step ${steps[0].kind}`, steps.map(step => stepped(series, step)).join("\n"));
+      const group = upright(at, frame, `step ${steps[0].look}`, steps.map(step => stepped(series, step)).join("\n"));
       const above = frame.top - MARK - ROW * row;
-      group.append(node("path", {class: `mark ${steps[0].kind}`, d: shape(steps[0], at, frame.top - 6, 5)}));
+      group.append(node("path", {class: `mark ${steps[0].look}`, d: shape(steps[0], at, frame.top - 6, 5)}));
       shaded.push(...doubt(steps, frame));
       lines.push(group);
       if (row >= ROWS) continue; // what has no room is told by the mark's title and by the table
@@ -87,7 +85,7 @@ perf.layers = (() => {
     return [...shaded, ...lines, ...texts, ...tracks.flatMap(track => cut(track, frame))];
   }
 
-  const shape = (step, x, y, r) => mark(step.kind === "drift" ? step.direction : step.kind, x, y, r);
+  const shape = (step, x, y, r) => mark(step.look === "drift" ? step.word : step.look, x, y, r);
 
   function upright(at, frame, kind, words) {
     const x = round(at);

@@ -1,5 +1,5 @@
 "use strict";
-// Numbers with units as people read them; the same rules as perfvcs/quantity.py, and a test holds both together.
+// Numbers with units as people read them; the same rules as perfvcs/text/quantity.py, and a test holds both together.
 var perf = globalThis.perf || {};
 perf.number = (() => {
   const SCALED = new Set(["s", "B", "bit", "Hz", "J", "W", "V", "A"]);
@@ -7,7 +7,7 @@ perf.number = (() => {
   const EVENTS = new Set(["op", "ops", "items"]);
   const COUNTS = new Set(["", "1", "count"]);
   const PREFIXES = ["p", "n", "µ", "m", "", "k", "M", "G", "T", "P"];
-  const UNIT = 24; // characters of a unit
+  const UNIT = 24, TAIL = Math.floor((UNIT - 1) * 2 / 5); // characters of a unit, and of its end where its middle is left out
   const superscript = text => text.replace(/[-0-9]/g, sign => sign === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[sign]);
 
   function scale(value, unit) {
@@ -35,27 +35,48 @@ perf.number = (() => {
   // As Python rounds: a half to the even number.
   const whole = value => value.toLocaleString("en-US", {maximumFractionDigits: 0, roundingMode: "halfEven"});
 
+  const EXACT = 100; // digits after the point, which no number shown here exceeds
+  const odd = text => /[13579]\.?$/.test(text);
+  const even = (rounded, exact, digits) => {
+    const kept = exact.length - EXACT + digits;
+    return /^50*$/.test(exact.slice(kept)) && !odd(exact.slice(0, kept)) ? exact.slice(0, kept).replace(/\.$/, "") : rounded;
+  };
+  const fixed = (value, digits) => even(value.toFixed(digits), value.toFixed(EXACT), digits);
+  function exponential(value, digits) {
+    const [rounded, power] = value.toExponential(digits).split("e"), [exact, own] = value.toExponential(EXACT).split("e");
+    const mantissa = power === own ? even(rounded, exact, digits) : rounded; // 9.5 has become 1 of the next power
+    return [mantissa, Number(power)];
+  }
+  const shortened = text => text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+
+  function powered(value, digits) {
+    const [mantissa, power] = exponential(value, digits);
+    return [mantissa, `e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`];
+  }
+
   function plain(value) {
     if (!Number.isFinite(value)) return String(value);
-    if (Math.abs(value) >= 1000) return Math.abs(value) < 1e15 ? whole(value) : value.toExponential(3);
-    if (value !== 0 && Math.abs(value) < 1e-6) return String(Number(value.toPrecision(4)));
-    const digits = value === 0 ? 3 : Math.max(0, 3 - Math.floor(Math.log10(Math.abs(value))));
-    const text = value.toFixed(digits);
-    return text.includes(".") ? text.replace(/0+$/, "").replace(/\.$/, "") : text;
+    if (Math.abs(value) >= 1000) return Math.abs(value) < 1e15 ? whole(value) : powered(value, 3).join("");
+    if (value === 0) return "0";
+    if (Math.abs(value) < 1e-6) {
+      const [mantissa, power] = powered(value, 3);
+      return shortened(mantissa) + power;
+    }
+    return shortened(fixed(value, Math.max(0, 3 - Math.floor(Math.log10(Math.abs(value))))));
   }
 
   function quantity(value, unit) {
     const chosen = scale(value, unit), name = chosen.unit;
-    return `${plain(value * chosen.factor)} ${name.length > UNIT ? name.slice(0, UNIT - 1) + "…" : name}`.trim();
+    return `${plain(value * chosen.factor)} ${name.length > UNIT ? `${name.slice(0, UNIT - 1 - TAIL)}…${name.slice(-TAIL)}` : name}`.trim();
   }
 
   function percent(effect) {
     if (!Number.isFinite(effect)) return `${effect} %`;
     const value = 100 * effect, size = Math.abs(value), sign = value > 0 ? "+" : "";
     if (size < 0.005) return "0 %";
-    if (size >= 1e7) return `${sign}${value.toExponential(0).replace("e+", "e")} %`;
+    if (size >= 1e7) return `${sign}${exponential(value, 0).join("e")} %`;
     if (size >= 100) return `${sign}${whole(value)} %`;
-    return size >= 1 ? `${sign}${value.toFixed(1)} %` : `${sign}${Number(value.toPrecision(2))} %`;
+    return size >= 1 ? `${sign}${fixed(value, 1)} %` : `${sign}${Number(fixed(value, 1 - Math.floor(Math.log10(size))))} %`;
   }
 
   const interval = (low, high) => low == null || high == null ? "" : `[${percent(low)}, ${percent(high)}]`;

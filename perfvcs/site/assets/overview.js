@@ -25,7 +25,7 @@ perf.Overview = (() => {
       this.figure.replaceChildren(
         node("rect", {class: "ground", x: left, y: 2, width: Math.max(0, right - left), height}),
         ...shown.map(track => node("g", {class: `track${track.turn}`}, layers.line(track.points, {x, y}))),
-        ...shown.flatMap(track => track.marks).map(step => node("path", {class: `mark ${step.kind}`, d: layers.shape(step, x(step.x - 0.5), 8, 4)})),
+        ...shown.flatMap(track => track.marks).map(step => node("path", {class: `mark ${step.look}`, d: layers.shape(step, x(step.x - 0.5), 8, 4)})),
         ...[[left, from], [to, right]].map(([start, end]) => node("rect", {class: "shade", x: start, y: 2, width: Math.max(0, round(end - start)), height})),
         node("rect", {class: "window", x: from, y: 2, width: Math.max(2, round(to - from)), height}),
         ...[from, to].map(at => node("rect", {class: "handle", x: at - 3, y: HEIGHT / 2 - 11, width: 6, height: 22, rx: 2})),

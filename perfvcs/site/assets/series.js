@@ -8,7 +8,6 @@ perf.series = (() => {
     const commits = page.ids.map((short, turn) => ({
       short, day: page.days[turn], author: page.authors[page.author[turn]], title: page.titles[turn], url: `${root}commits/${short}.html`,
     }));
-    const worse = effect => page.better === "higher" ? effect < 0 : effect > 0;
     const called = track => track.environment.name; // in this order, so that an environment looks the same on all pages
     const sorted = [...page.tracks].sort((a, b) => called(a) < called(b) ? -1 : called(a) > called(b) ? 1 : a.places[0] - b.places[0]);
     const tracks = sorted.map((columns, turn) => {
@@ -19,23 +18,13 @@ perf.series = (() => {
         executions: columns.executions[row], effect: columns.effects[row], word: accepted.has(x) && columns.words[row] === "degradation" ? "accepted" : columns.words[row],
       }));
       track.marks = columns.steps.map(step => ({
-        ...step, x: step.drift ? step.last : step.place, direction: worse(step.effect) ? "degradation" : "improvement",
-        kind: step.state === "accepted" ? "accepted" : step.drift ? "drift" : step.word,
-        range: step.first < step.last ? `${commits[step.first].short}..${commits[step.last].short}` : "",
-      })).sort((a, b) => a.x - b.x);
+        ...step, x: step.place, range: step.first < step.last ? `${commits[step.first].short}..${commits[step.last].short}` : "",
+      }));
       track.open = track.marks.some(mark => mark.state === "open");
-      track.means = levels(track);
+      track.lines = columns.lines;
       return track;
     });
     return {benchmark: page.benchmark, unit: page.unit, commits, tracks};
-  }
-
-  // Between two steps there is one level; `from` and `to` are commits, `rise` where a drift has led to it.
-  function levels({points, marks}) {
-    if (!points.length || !marks.length) return [];
-    const first = {from: points[0].x, level: marks[0].before, rise: null};
-    const all = [first, ...marks.map(mark => ({from: mark.x, level: mark.after, rise: mark.drift ? mark.first : null}))];
-    return all.map((one, turn) => ({...one, to: turn + 1 < all.length ? (all[turn + 1].rise ?? all[turn + 1].from - 1) : points.at(-1).x}));
   }
 
   return {read};

@@ -8,7 +8,7 @@ perf.words = (() => {
   function stepped(series, step) {
     const commits = step.last - step.first + 1, where = step.range && `; ${step.drift ? "over" : "one of"} ${commits} commits ${step.range}`;
     const effect = [percent(step.effect), interval(step.low, step.high)].filter(Boolean).join(" ");
-    return `${SIGNS[step.kind]} ${step.drift ? "drift" : `lasting ${step.word}`} ${effect}: `
+    return `${SIGNS[step.look]} ${step.drift ? "drift" : `lasting ${step.word}`} ${effect}: `
       + `${step.levels || `${quantity(step.before, series.unit)} → ${quantity(step.after, series.unit)}`}${where}${step.reason && `; ${step.state}: ${step.reason}`}`;
   }
 
@@ -22,7 +22,7 @@ perf.words = (() => {
       element("strong", {}, `${commit.short} ${commit.title}`), quiet([commit.author, commit.day].filter(Boolean).join(", ")),
       line(quantity(point.level, series.unit) + bounds), quiet(series.tracks.length > 1 ? `${runs}, ${track.name}` : runs),
       ...(point.effect == null ? [] : [line(`${moved}${percent(point.effect)} against the commit before`)]),
-      ...track.marks.filter(step => step.x === point.x).map(step => element("div", {class: step.kind}, stepped(series, step))),
+      ...track.marks.filter(step => step.x === point.x).map(step => element("div", {class: step.look}, stepped(series, step))),
     ];
   }
 
