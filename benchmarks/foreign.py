@@ -1,7 +1,7 @@
 """What reading the files of other benchmark tools takes: ``python benchmarks/foreign.py [--rows 1000000] [--only NAME]``.
 
-First the files of tests/data/formats, then documents with so many values that are made here. Each is read, and written as a profile, in a
-process of its own, which says its processor time and its largest memory.
+First the files of tests/data/formats, then documents with so many values that are made here, one for every format that can be read. Each is
+read, and written as a profile, in a process of its own, which says its processor time and its largest memory.
 """
 
 from __future__ import annotations
@@ -97,9 +97,110 @@ def _mitata(rows: int) -> str:
     return json.dumps({"layout": [], "benchmarks": [{"alias": "x", "runs": runs}]})
 
 
-MADE: dict[str, Callable[[int], str]] = {
-    "pytest-benchmark": _pytest, "pyperf": _pyperf, "hyperfine": _hyperfine, "google-benchmark": _google, "go": _go, "jmh": _jmh,
-    "criterion": _criterion, "catch2": _catch, "mitata": _mitata, "folded": _folded, "speedscope": _speedscope, "perf-script": _script,
+def _nanobench(rows: int) -> str:
+    epochs = [{"iterations": 50, "elapsed": 2e-7, "instructions": 0}] * 1000
+    found = [{"epochs": 1000, "minEpochTime": 0.1, "name": f"b{n}", "measurements": epochs} for n in range(rows // 1000)]
+    return json.dumps({"results": found})
+
+
+def _tinybench(rows: int) -> str:
+    return json.dumps([{"name": "x", "result": {"totalTime": 5.5, "latency": {"mean": 5.5, "samples": [5.5] * rows}}}])
+
+
+def _vitest(rows: int) -> str:
+    found = [{"name": "x", "mean": 5.5, "samples": [5.5] * rows}]
+    return json.dumps({"files": [{"filepath": "x.js", "groups": [{"fullName": "g", "benchmarks": found}]}]})
+
+
+def _dotnet(rows: int) -> str:
+    taken = {"IterationMode": "Workload", "IterationStage": "Result", "LaunchIndex": 1, "Operations": 4096, "Nanoseconds": 5e6}
+    found = [{"FullName": f"b{n}", "Measurements": [taken] * 1000} for n in range(rows // 1000)]
+    return json.dumps({"HostEnvironmentInfo": {"ProcessorName": "x"}, "Benchmarks": found})
+
+
+def _bencher(rows: int) -> str:
+    return json.dumps({f"b{n}": {"latency": {"value": 88.5, "lower_value": 87.5, "upper_value": 89.5}} for n in range(rows)})
+
+
+def _github(rows: int) -> str:
+    benches = [{"name": f"b{n}", "range": "± 12", "unit": "ns/iter", "value": 1207} for n in range(1000)]
+    entries = [
+        {"commit": {"id": f"{n:040x}"}, "date": 1795165200000 + n, "tool": "cargo", "benches": benches}
+        for n in range(rows // 1000)
+    ]
+    return "window.BENCHMARK_DATA = " + json.dumps({"lastUpdate": 1, "repoUrl": "", "entries": {"Rust": entries}})
+
+
+def _k6(rows: int) -> str:
+    trend = {"avg": 13.5, "min": 2.25, "med": 5.125, "max": 240.5, "p(90)": 19.5, "p(95)": 38.25}
+    return json.dumps({"root_group": {}, "metrics": {f"waiting_{n}": trend for n in range(rows)}})
+
+
+def _locust(rows: int) -> str:
+    heading = (
+        "Type,Name,Request Count,Failure Count,Median Response Time,Average Response Time,Min Response Time,Max Response Time"
+    )
+    return heading + "\n" + "".join(f"GET,/{n},129,0,5,13.5,2.25,240.5\n" for n in range(rows))
+
+
+def _celero(rows: int) -> str:
+    heading = "Group,Experiment,Problem Space,Samples,Iterations,Failure,Mean (us)"
+    return heading + "\n" + "".join(f"Sorting,sort,{n},5,50,0,24.5\n" for n in range(rows))
+
+
+def _divan(rows: int) -> str:
+    heading = "sorting  fastest │ slowest │ median │ mean │ samples │ iters\n"
+    return heading + "".join(f"├─ b{n}  0.6 ns │ 1.7 ns │ 0.6 ns │ 0.7 ns │ 100 │ 8192\n" for n in range(rows))
+
+
+def _callgrind(rows: int) -> str:
+    return "# callgrind format\nevents: Ir\n" + "".join(f"fn=({n}) f{n}\n1 12\n" for n in range(rows)) + f"totals: {12 * rows}\n"
+
+
+def _cpuprofile(rows: int) -> str:
+    nodes = [{"id": n, "callFrame": {"functionName": f"f{n}", "url": "x.js"}} for n in range(1, rows + 1)]
+    top = {"id": 0, "callFrame": {"functionName": "(root)"}, "children": list(range(1, rows + 1))}
+    return json.dumps({"nodes": [top, *nodes], "samples": list(range(1, rows + 1)), "timeDeltas": [5] * rows})
+
+
+def _pprof(rows: int) -> bytes:
+    def field(number: int, value: int | bytes) -> bytes:
+        """A field of a message; numbers are below 2^14."""
+        if isinstance(value, int):
+            return bytes([number << 3, value]) if value < 128 else bytes([number << 3, value & 127 | 128, value >> 7])
+        return bytes([number << 3 | 2, len(value)]) + value
+
+    strings = ["", "samples", "count", *(f"f{n}" for n in range(1000))]
+    functions = (
+        field(5, field(1, n + 1) + field(2, n + 3)) + field(4, field(1, n + 1) + field(4, field(1, n + 1))) for n in range(1000)
+    )
+    samples = (field(2, field(1, n % 1000 + 1) + field(1, n // 1000 + 1) + field(2, 3)) for n in range(rows))
+    texts = (field(6, text.encode()) for text in strings)
+    return b"".join([field(1, field(1, 1) + field(2, 2)), *samples, *functions, *texts])
+
+
+def _csv(rows: int) -> str:
+    return "uid,run,wall [s]\n" + "".join(f"b{n % 1000},{n // 1000},0.5\n" for n in range(rows))
+
+
+def _asv(rows: int) -> str:
+    results = {f"bench.time_{n}": [[0.5], [], [[0.5] * 1000]] for n in range(rows // 1000)}
+    columns = ["result", "params", "samples"]
+    return json.dumps({"commit_hash": "a" * 40, "env_name": "x", "result_columns": columns, "results": results, "version": 2})
+
+
+def _perun(rows: int) -> str:
+    found = [{"amount": 0.5, "uid": f"b{n % 1000}", "type": "time", "subtype": "wall", "order": n // 1000} for n in range(rows)]
+    header = {"type": "time", "cmd": "x", "args": "", "workload": "", "units": {"time": "s"}}
+    return json.dumps({"origin": "a" * 40, "header": header, "global": {"resources": found}})
+
+
+MADE: dict[str, Callable[[int], str | bytes]] = {
+    "csv": _csv, "asv": _asv, "perun": _perun, "pytest-benchmark": _pytest, "pyperf": _pyperf, "hyperfine": _hyperfine,
+    "google-benchmark": _google, "go": _go, "jmh": _jmh, "criterion": _criterion, "divan": _divan, "catch2": _catch,
+    "nanobench": _nanobench, "celero": _celero, "benchmark-dotnet": _dotnet, "mitata": _mitata, "tinybench": _tinybench,
+    "vitest": _vitest, "k6": _k6, "locust": _locust, "bencher": _bencher, "github-action-benchmark": _github, "folded": _folded,
+    "speedscope": _speedscope, "perf-script": _script, "pprof": _pprof, "callgrind": _callgrind, "cpuprofile": _cpuprofile,
 }  # fmt: skip
 
 
@@ -116,8 +217,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, made in MADE.items():
             if given.only in (None, name):
-                path = Path(folder, "document")
-                path.write_text(made(given.rows))
+                path, document = Path(folder, "document"), made(given.rows)
+                path.write_bytes(document.encode() if isinstance(document, str) else document)
+                del document
                 subprocess.run([sys.executable, "-c", ONE, str(path)], check=True)
 
 

@@ -36,12 +36,15 @@ Value = float | None
 
 @dataclass(frozen=True)
 class Reading:
-    """Values of a unit in one execution, a column for each metric; row by row they are iterations. ``mark`` is the rows'."""
+    """Values of a unit, a column for each metric; columns that are too short have no more values. ``mark`` is the rows'.
+
+    ``execution`` is that of all rows, which are its iterations, or counts one for each row.
+    """
 
     uid: str
     values: Mapping[str, Sequence[Value]]
     size: float | None = None
-    execution: int = 0
+    execution: int | range = 0
     mark: int = 0
 
 
@@ -112,7 +115,7 @@ def resources(readings: Iterable[Reading]) -> Resources:
         if not any(value is not None for column in reading.values.values() for value in column):
             continue
         found.uid += [names.setdefault(reading.uid[:MAX_NAME], len(names))] * count
-        found.execution += [reading.execution] * count
+        found.execution += reading.execution if isinstance(reading.execution, range) else [reading.execution] * count
         found.mark += [reading.mark] * count  # type: ignore[operator]
         sizes += [reading.size] * count
         for metric, column in reading.values.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -54,13 +54,13 @@ class Hyperfine:
         found = _table(document) if document.startswith(HEADING) else typed(document, _File).results
         failed = sum(1 for one in found for code in one.exit_codes or () if code)
         warnings = [f"{failed} runs of a command ended with an error"] if failed else []
-        readings = (reading for one in found for reading in _readings(one))
-        return profile_of(document, "hyperfine", readings, METRICS, machine=machine({}, warnings=warnings))
+        return profile_of(document, "hyperfine", map(_reading, found), METRICS, machine=machine({}, warnings=warnings))
 
 
-def _readings(command: _Command) -> Iterator[Reading]:
+def _reading(command: _Command) -> Reading:
     """The runs, or what the table says of them; the mean times of the processor stand in the first run."""
     uid, size = _named(command.command, command.parameters)
+    means = {"user": [command.user], "system": [command.system]}
     if not command.times:
         columns = summary(
             "wall",
@@ -71,16 +71,10 @@ def _readings(command: _Command) -> Iterator[Reading]:
             largest=command.max,
             samples=None,
         )
-        yield Reading(uid, {**columns, "user": [command.user], "system": [command.system]}, size)
-        return
-    memory = command.memory_usage_byte or []
-    for number, value in enumerate(command.times):
-        columns = {"wall": [value]}
-        if number < len(memory):
-            columns["memory"] = [memory[number]]
-        if not number:
-            columns |= {"user": [command.user], "system": [command.system]}
-        yield Reading(uid, columns, size, execution=number)
+        return Reading(uid, {**columns, **means}, size)
+    count = len(command.times)
+    memory = {"memory": command.memory_usage_byte[:count]} if command.memory_usage_byte else {}
+    return Reading(uid, {"wall": command.times, **memory, **means}, size, execution=range(count))
 
 
 def _named(command: str, parameters: Mapping[str, str]) -> tuple[str, Value]:

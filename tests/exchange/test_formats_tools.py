@@ -419,6 +419,15 @@ def test_rounds_that_were_not_saved_are_one_row_with_their_summary() -> None:
     assert profile.environment.warnings == ["measured with uncommitted changes"]
 
 
+def test_runs_of_hyperfine_are_executions_with_their_memory() -> None:
+    runs = {"command": "ls", "mean": 2.0, "user": 0.5, "times": [1.0, 2.0, 3.0], "memory_usage_byte": [10, 20, 30, 40]}
+    profile = formats.decode(json.dumps({"results": [runs, runs | {"command": "df", "times": [4.0]}]}).encode(), "x.json")
+    assert profile.resources.execution == [0, 1, 2, 0]
+    assert profile.resources.metrics == {
+        "wall": [1.0, 2.0, 3.0, 4.0], "memory": [10.0, 20.0, 30.0, 10.0], "user": [0.5, None, None, 0.5],
+    }  # fmt: skip
+
+
 def test_warm_ups_of_pyperf_are_marked() -> None:
     profile = formats.read(FOLDER / "pyperf.json")
     assert profile.resources.mark == [2, 0, 0] * 6
