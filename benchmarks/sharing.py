@@ -31,7 +31,7 @@ REFERENCE = "refs/perf/profiles"
 PERF = (sys.executable, "-P", "-m", "perfvcs")
 COUNTS = {"pushers": 32, "kills": 200, "hostile": 1, "packing": 50}
 PACKS = 60  # more than those at which `git gc --auto` begins, 50
-MANY_FILES = 2_000_000
+MANY_FILES = 2_000_000  # more than the bound
 ONLY = ""  # name of a recipe; empty: all
 GIGABYTES = 10  # of a file that is too large
 WHO = {f"GIT_{role}_{what}": "ada" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
@@ -291,7 +291,7 @@ def wrong(shared: Path) -> None:
 
 
 def crowded(shared: Path) -> None:
-    """Two million files."""
+    """As many files (`--files`), none of which is a profile."""
     found, folders = blob(shared), []
     for folder in range(256):
         names = (f"time-x-{number:012x}.json" for number in range(folder * MANY_FILES // 256, (folder + 1) * MANY_FILES // 256))
@@ -410,8 +410,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=20)
     parser.add_argument("--only", default="", help="hostile: the recipe of this name.")
     parser.add_argument("--gigabytes", type=int, default=GIGABYTES)
+    parser.add_argument("--files", type=int, default=MANY_FILES)
     options = parser.parse_args()
-    globals().update(GIGABYTES=options.gigabytes, ONLY=options.only)
+    globals().update(GIGABYTES=options.gigabytes, MANY_FILES=options.files, ONLY=options.only)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="sharing-") as name:
         mode = {"pushers": pushers, "kills": kills, "hostile": hostile, "packing": packing}[options.mode]

@@ -25,13 +25,17 @@ MOST_ALIKE = 6  # failed tries while the remote does not change
 
 @dataclass(frozen=True)
 class Pushed:
-    """What came of a push: profiles and removals that went, how often it was tried, and how many profiles the remote had lost."""
+    """What came of a push: profiles and removals that went, how often it was tried, and how many profiles the remote had lost.
+
+    ``measured``: whether there is anything here.
+    """
 
     remote: str
     profiles: int
     removals: int
     tries: int
     lost: int
+    measured: bool = True
 
     def lines(self, *, dry: bool = False) -> list[str]:
         """For people; ``dry``: of what would be done."""
@@ -39,7 +43,8 @@ class Pushed:
         went += [counted(self.removals, "removal")] if self.removals else []
         others = f" ({self.tries} tries: others pushed meanwhile)" if self.tries > 1 else ""
         done = f"{'would push' if dry else 'pushed'} {' and '.join(went)} to {self.remote}{others}"
-        return [*lost_lines(self.remote, self.lost), done if went else f"nothing to push: {self.remote} has everything"]
+        why = f"{self.remote} has everything" if self.measured else "nothing was measured here yet (perf collect)"
+        return [*lost_lines(self.remote, self.lost), done if went else f"nothing to push: {why}"]
 
 
 def push(mirror: Mirror, store: Store, remote: Remote, *, dry: bool = False) -> Pushed:
@@ -65,7 +70,7 @@ def push(mirror: Mirror, store: Store, remote: Remote, *, dry: bool = False) -> 
             changes = outgoing(mirror, store, remote, tip)
             profiles = sum(isinstance(found, str) for found in changes.values())
             removals = sum(isinstance(found, bytes) for found in changes.values())
-            pushed = Pushed(remote.name, profiles, removals, tries, lost)
+            pushed = Pushed(remote.name, profiles, removals, tries, lost, bool(changes) or any(store.entries()))
             if dry or not changes:
                 if tip and not dry:
                     mirror.remember(remote, tip)
@@ -99,7 +104,8 @@ def lost_lines(remote: str, lost: int) -> list[str]:
         return []
     return [
         f"{remote} has lost {counted(lost, 'profile')} since it was last seen, as if somebody had forced {remote}'s "
-        "refs/perf/profiles: nothing was removed here, and `perf push` restores it there"
+        "refs/perf/profiles: nothing was removed here, what it had is kept below refs/lost in .perf/remotes/known, and `perf push` "
+        "restores it there"
     ]
 
 

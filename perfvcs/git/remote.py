@@ -107,7 +107,7 @@ class Remote:
             )
             return cls(wanted, address, first, project.root, (*reaching, *own))
         if not re.search(r"[/:]", wanted) and not Path(wanted).exists():
-            known = f"there are {', '.join(names)}" if names else "there is none"
+            known = f"there {'is' if len(names) < 2 else 'are'} {', '.join(names) or 'none'}"
             raise NoRemote(f"`{wanted}` is not a remote of this repository ({known}), nor an address: see `git remote -v`")
         address = str(Path(wanted).absolute()) if Path(wanted).exists() else wanted
         return cls(CREDENTIALS.sub("", wanted), address, address, project.root, reaching)

@@ -274,7 +274,8 @@ def test_a_reference_that_somebody_forced_is_reported_and_loses_nothing(ada: Clo
     before = tip(forge)
     store = Repository.find(bob.project.root).store.path
     subprocess.run(["git", "push", "--quiet", "--force", str(forge), f"main:{REFERENCE}"], cwd=store, check=True)
-    assert "origin has lost 2 profiles" in ada.perf("pull").out
+    said = ada.perf("pull").out
+    assert "origin has lost 2 profiles" in said and "kept below refs/lost in .perf/remotes/known" in said
     kept = Bare(ada.project.root / ".perf/remotes/known").run("for-each-ref", "--format=%(objectname)", "refs/lost").decode()
     assert kept.split() == [before]
     ada.perf("push")
@@ -600,6 +601,13 @@ def test_settings_and_hooks_that_a_remote_has_are_not_obeyed_here(ada: Clone, bo
 # -- remotes that are not there -------------------------------------------------------------------------------------------------------
 
 
+def test_a_store_without_profiles_has_nothing_to_push_and_says_so(ada: Clone, bob: Clone) -> None:
+    bob.measure(1)
+    bob.perf("push")
+    Repository.find(ada.project.root, create=True)
+    assert ada.perf("push").out == "nothing to push: nothing was measured here yet (perf collect)\n"
+
+
 def test_a_project_without_remotes_says_how_to_add_one(project: Project, perf: Perf) -> None:
     project.commit()
     Repository.find(create=True)
@@ -619,7 +627,9 @@ def test_the_remote_is_that_of_the_branch_the_only_one_or_origin(ada: Clone, tmp
     ada.project.git("config", "--unset", "branch.main.pushRemote")
     ada.project.git("config", "--unset-all", "branch.main.remote", check=False)
     assert "there are several remotes (upstream, other): name one" in ada.perf("push", code=2).err
-    assert "`upstraem` is not a remote" in ada.perf("push", "upstraem", code=2).err
+    assert "`upstraem` is not a remote of this repository (there are upstream, other)" in ada.perf("push", "upstraem", code=2).err
+    ada.project.git("remote", "rm", "other")
+    assert "(there is upstream)" in ada.perf("push", "upstraem", code=2).err
 
 
 @pytest.mark.parametrize(
