@@ -20,12 +20,13 @@ import sys, time
 from pathlib import Path
 from perfvcs import formats
 start = time.process_time()
-found = list(formats.read_all(sys.argv[1]))
+name = sys.argv[2] or formats.guess(sys.argv[1])
+found = list(formats.read_all(sys.argv[1], name))
 read = time.process_time() - start
 stored = sum(len(profile.encode()) for profile in found)
 peak = int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024
 rows = sum(len(profile.resources) for profile in found)
-print(f"| {formats.guess(sys.argv[1])} | {Path(sys.argv[1]).stat().st_size:,} | {len(found)} | {rows:,} | {read:.2f} | {peak:.0f} |")
+print(f"| {name} | {Path(sys.argv[1]).stat().st_size:,} | {len(found)} | {rows:,} | {read:.2f} | {peak:.0f} |")
 """
 
 
@@ -213,14 +214,14 @@ def main() -> None:
     print("| format | bytes | profiles | rows | s of CPU | MB of memory |\n|---|---|---|---|---|---|")
     if not given.only:
         for path in sorted(path for path in FILES.iterdir() if path.is_file() and path.name != "README.md"):
-            subprocess.run([sys.executable, "-c", ONE, str(path)], check=True)
+            subprocess.run([sys.executable, "-c", ONE, str(path), ""], check=True)
     with tempfile.TemporaryDirectory() as folder:
         for name, made in MADE.items():
             if given.only in (None, name):
                 path, document = Path(folder, "document"), made(given.rows)
                 path.write_bytes(document.encode() if isinstance(document, str) else document)
                 del document
-                subprocess.run([sys.executable, "-c", ONE, str(path)], check=True)
+                subprocess.run([sys.executable, "-c", ONE, str(path), name], check=True)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from perfvcs.check.acceptance import is_open
 from perfvcs.check.change import NothingToCompare, Report
 from perfvcs.check.importance import entries
-from perfvcs.check.text import benchmark
+from perfvcs.check.text import benchmark, revision
 from perfvcs.check.text import measure as measured
 from perfvcs.ci.receipt import receipt
 from perfvcs.ci.verdict import Alarm, CiVerdict, word_of
@@ -71,6 +72,7 @@ class LoopRequest:
     """The request: the commits, what to measure, what counts, and how many commits' baselines to ``pull`` (0: none).
 
     ``select``: what the change cannot touch is left out, but for one in so many (0: all of it); None: nothing is left out.
+    ``remote``: nobody who reads the reports has the job's clone.
     """
 
     baseline: str
@@ -80,6 +82,7 @@ class LoopRequest:
     pull: int = 0
     delta: float | None = None
     within: float | None = None
+    remote: bool = False
 
 
 def judge(repository: Repository, wanted: LoopRequest, progress: Progress) -> tuple[CiVerdict, Check]:
@@ -102,7 +105,7 @@ def judge(repository: Repository, wanted: LoopRequest, progress: Progress) -> tu
     elif errors.alarms and errors.alarms.refused:
         why = ["HEAD against itself is called changed too often on this machine (see below)"]
     warnings = outcome.warnings if outcome else []
-    causes, following = _background(check)
+    causes, following = _background(check, remote=wanted.remote)
     verdict = CiVerdict(
         word=word, report=report, receipt=errors, why=why, alarms=_alarms(repository, config, ends, report),
         notes=[*notes, *(shorten(hidden(warning, os.environ), NOTE) for warning in warnings)],
@@ -162,18 +165,30 @@ def _why(repository: Repository, wanted: LoopRequest) -> str:
     return f"{reasons[0] if len(reasons) == 1 else f'the change cannot touch any of the {several}'} ({', '.join(names)}{more})"
 
 
-def _background(check: Check) -> tuple[list[tuple[str, str, list[str]]], list[str]]:
+def _background(check: Check, *, remote: bool) -> tuple[list[tuple[str, str, list[str]]], list[str]]:
     """The known causes, and the next steps."""
     from perfvcs.reports.causes import changed_files
 
     known = check.background()
-    after = [changed_files(known.files), known.blamed, known.following]
+    after = [changed_files(known.files), known.blamed, (_on_the_branch(check) if remote else "") or known.following]
     return [(*unit, list(said)) for unit, said in known.causes.items()], list(filter(None, after))
+
+
+def _on_the_branch(check: Check) -> str:
+    """How to accept a degradation in another clone; empty where there is none, or where it is not known yet which commit made it.
+
+    The service's own merge cannot be accepted: the next one does not contain it.
+    """
+    from perfvcs.reports.following import between_them
+
+    if not any(map(is_open, check.report.changes)) or any(between_them(check.repository, check.baseline, check.target)):
+        return ""
+    base = revision(check.report.baseline)
+    return f"Next, in a clone of the branch: perf ci --base {base}; if wanted: perf accept ID --reason TEXT"
 
 
 def _alarms(repository: Repository, config: Config, ends: tuple[State, State], report: Report) -> list[Alarm]:
     """The benchmarks that became worse, those that matter most first."""
-    from perfvcs.check.acceptance import is_open
     from perfvcs.ci.places import BenchmarkPlaces
 
     worse = [(entry, [change for change in entry.changes if is_open(change)]) for entry in entries(report)]

@@ -95,7 +95,8 @@ def command(
         repository = Repository.find(create=True)
         request = Request(jobs=chosen, seed=seed, wait=True, committed=True, budget=budget)
         share, bound = (None if value is None else value / 100 for value in (delta, within))
-        wanted = LoopRequest(baseline, target, request, None if everything else sample, last, share, bound)
+        remote = job.platform != "plain"
+        wanted = LoopRequest(baseline, target, request, None if everything else sample, last, share, bound, remote)
         with shown(quiet=quiet) as progress:
             verdict, check = judge(repository, wanted, progress)
         write(folder, verdict, check)

@@ -160,13 +160,20 @@ def test_what_cannot_be_measured_fails_the_job_in_every_report(change: Change) -
         assert "exited with status 7" in (change.project.root / "perf-ci" / name).read_text(), name
 
 
-def test_what_is_accepted_does_not_fail_the_job(change: Change) -> None:
+def test_what_is_accepted_on_the_branch_does_not_fail_the_job_of_its_merge(change: Change, github: Callable[..., None]) -> None:
+    change.project.git("switch", "--quiet", "--create", "change")
     change.level("2000")
-    change.ci(code=3)
-    (name,) = set(re.findall(r"accept: (\w{7})", change.ci(code=3).out))
+    said = change.ci(code=3)
+    assert "Next: perf show" in said.out
+    (name,) = set(re.findall(r"accept: (\w{7})", said.out))
     change.run("accept", name, "--reason", "wanted")
-    change.ci()
     assert "Accepted: work: inner" in change.ci().out
+    change.project.git("add", "perf-accepted.toml")
+    change.project.git("commit", "--quiet", "--message", "accepted")
+    change.project.git("switch", "--quiet", "main")
+    change.project.git("merge", "--quiet", "--no-ff", "--message", "merge", "change")
+    github()
+    assert "Accepted: work: inner" in change.run("ci", *FAST, "--no-comment").out
 
 
 def test_a_stored_blame_says_where(change: Change) -> None:
@@ -194,6 +201,8 @@ def test_github_shows_a_comment_a_summary_and_annotations(
     (body,) = service.bodies
     assert body.startswith("<!-- perfvcs-ci main -->\n> [!CAUTION]\n") and "became slower" in body
     assert "comment written" in said.out
+    following = f"Next, in a clone of the branch: perf ci --base {change.base[:10]}; if wanted: perf accept ID --reason TEXT"
+    assert following in " ".join(said.out.split())
     assert "became slower" in (tmp_path / "summary.md").read_text()
     lines = said.out.splitlines()
     token = lines[0].removeprefix("::stop-commands::")

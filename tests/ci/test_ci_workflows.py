@@ -1,4 +1,4 @@
-"""The workflows of docs/ci.md and the action: valid for their services, and what they run works."""
+"""The workflows of the documents and the action: valid for their services, and what they run works."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ import pytest
 from conftest import ROOT, Project
 from ruamel.yaml import YAML
 
-BLOCK = re.compile(r"<!-- file: (\S+) -->\n```yaml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```yaml\n# (\S+\.yml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILES = {"action.yml": (ROOT / "action.yml").read_text(), **dict(BLOCK.findall((ROOT / "docs" / "ci.md").read_text()))}
+SITE = {f"site: {name}": text for name, text in BLOCK.findall((ROOT / "docs" / "publishing.md").read_text())}
 
 
 def read(text: str) -> Any:
@@ -44,13 +45,14 @@ def test_the_page_has_a_workflow_for_each_service() -> None:
     assert {*FILES} == {
         "action.yml", ".github/workflows/performance.yml", ".github/workflows/performance-comment.yml", ".gitlab-ci.yml",
     }  # fmt: skip
+    assert {*SITE} == {"site: .github/workflows/performance-site.yml", "site: .gitlab-ci.yml"}
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [*FILES, *SITE])
 def test_a_workflow_is_what_the_service_s_schema_says(name: str) -> None:
     about = schema(schema_of(name))
     validator = jsonschema.validators.validator_for(about)(about)
-    assert [error.message for error in validator.iter_errors(read(FILES[name]))] == []
+    assert [error.message for error in validator.iter_errors(read((FILES | SITE)[name]))] == []
 
 
 @pytest.mark.parametrize("name", FILES)
