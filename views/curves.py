@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from perfvcs.check.text import finding
 from perfvcs.drawing.canvas import STYLES, Axis, bound, canvas, legend, stack, usual
-from perfvcs.drawing.curves.course import TITLE, axes, in_words, means, model_line, tabbed
+from perfvcs.drawing.curves.course import axes, in_words, means, model_line, r_squared, tabbed
 from perfvcs.drawing.curves.difference import CourseDifference
 from perfvcs.drawing.curves.sides import CurveSide, equation, models, pairs, sides_of
 from perfvcs.drawing.samples import DrawnSample
@@ -69,17 +67,18 @@ class Curves(View[list[CurvePair]]):
         most = max(float(side.course.mean.max()) for side in sides)
         chosen = scale(most / 3 or most, unit)
         ends = _reach(sides)
-        lines = [*_heading(sides, verdict, unit), *_beyond(sides, ends)]
+        lines = _heading(sides, verdict, unit)
         label = f"{metric} ({chosen.unit})".replace(" ()", "")
         plot = canvas("\n".join(lines), "size", label, height=300 + 14 * len(lines), x_axis=axis, y_axis=axis)
         entries: list[tuple[str, list[Any]]] = [
-            (f"{side.name}: means, quartiles", means(plot, side, axis, chosen.factor, self.points)) for side in sides
+            (f"{side.name}: means, quartiles{_beyond(side, ends)}", means(plot, side, axis, chosen.factor, self.points))
+            for side in sides
         ]
         shown = [marks for _, (_, marks) in entries]
         for side in sides:
             for model in models(side.course)[:1]:
                 line = model_line(plot, side, model, 0, axis, chosen.factor)
-                entries.append((f"{side.name} {equation(side.course, model, unit)}", [line]))
+                entries.append((f"{side.name} {equation(side.course, model, unit)}{r_squared(side.course)}", [line]))
                 shown.append(line)
         bound(plot, float(sides[0].course.size[-1]), [end * chosen.factor for end in ends], shown)
         legend(plot, entries)
@@ -94,16 +93,15 @@ def _reach(sides: Sequence[CurveSide]) -> list[float]:
     return [end for end in usual(quartiles) if end > 0] if len(quartiles) else []
 
 
-def _beyond(sides: Sequence[CurveSide], ends: Sequence[float]) -> list[str]:
-    """How many bars leave the axis."""
-    out = sum(int((side.course.high > ends[-1]).sum()) for side in sides) if ends else 0
-    return [f"{out:,} bar{'s leave' if out > 1 else ' leaves'} the axis"] if out else []
+def _beyond(side: CurveSide, ends: Sequence[float]) -> str:
+    """The number of bars that the axis does not show in full."""
+    out = int((side.course.high > ends[-1]).sum()) if ends else 0
+    return f", {out:,} cut off" if out else ""
 
 
 def _heading(sides: Sequence[CurveSide], verdict: Change | None, unit: str) -> list[str]:
-    """The verdict with what was found, and the order of growth of each side."""
+    """The verdict and the orders of growth, in two lines; the page's table has the rest of the verdict."""
     if verdict is None:
         return in_words(sides, unit)
     effect = "" if verdict.effect is None else f" {change(verdict.effect, verdict.low, verdict.high)}"
-    found = [line for part in (finding(verdict) or verdict.reason).split("; ") for line in wrap(part, TITLE)]
-    return [f"{STYLES[verdict.word].sign} {verdict.word}{effect}", *found, *in_words(sides, unit)]
+    return [f"{STYLES[verdict.word].sign} {verdict.word}{effect}", *in_words(sides, unit)]

@@ -30,6 +30,7 @@ CYCLE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
 DASHES = ("solid", "dashed", "dotted", "dotdash", "dashdot")
 FONT = "system-ui, sans-serif"
 TITLE = 44  # characters of a line that a telephone has room for
+ENTRY = 50  # characters of an entry of a legend: a fitted model in numbers, on a telephone
 HOVER = 300  # characters of a name in a tooltip; the page's table has all of it
 
 
@@ -138,7 +139,7 @@ def legend(plot: figure, entries: Sequence[tuple[str, Sequence[GlyphRenderer[Any
     from bokeh.core.properties import value
     from bokeh.models.annotations import Legend, LegendItem
 
-    texts = [plain(text, 34) for text, _ in entries]
+    texts = [plain(text, ENTRY) for text, _ in entries]
     longest = max(map(len, texts), default=0)
     columns = 3 if longest <= 12 else 2 if longest <= 21 else 1
     plot.height = (plot.height or 0) + 20 * (-(-len(texts) // columns) - 1)

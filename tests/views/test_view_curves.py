@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from samples import sample_profile
 
 from perfvcs.check import compare
+from perfvcs.drawing.canvas import TITLE
 from perfvcs.drawing.curves.sides import equation
 from perfvcs.drawing.parts import DrawnUnit
 from perfvcs.drawing.samples import DrawnSample, samples
@@ -96,11 +97,12 @@ def judged(subject: Subject) -> Subject:
 
 def test_both_curves_stand_above_what_lies_between_them() -> None:
     above, below, *_ = drawn(judged(two(lambda n: 1e-9 * n)))
-    assert "degradation" in above.title.text and "per element (linear), O(log n) -> O(n)" in above.title.text.replace("\n", " ")
-    assert "baseline O(log n)" in above.title.text
+    assert above.title.text.startswith("▲ degradation +") and above.title.text.endswith("\nbaseline O(log n), target O(n)")
+    assert below.title.text == "+1.001 ns per element (linear)"
+    assert below.xaxis[0].axis_label == "size; effect at sizes 273 to 300"
     said = labels(above)
     assert said[:2] == ["baseline: means, quartiles", "target: means, quartiles"]
-    assert said[2].startswith("baseline ") and said[2].endswith(" ns ln n")
+    assert said[2].startswith("baseline ") and said[2].endswith(" ns ln n, r² 0.998")
     assert labels(below) == ["difference of the means", "linear, 99 % interval"]
     (told,) = (one for one in below.select({"type": ColumnDataSource}) if "high" in one.data)
     high, low, y = (np.asarray(told.data[name]) for name in ("high", "low", "y"))
@@ -117,7 +119,7 @@ def test_bars_that_are_ten_times_as_long_leave_the_axis_to_the_curves() -> None:
     resources = replace(rows, metrics={**rows.metrics, "duration": duration.tolist()})
     target = msgspec.structs.replace(subject.target[0], resources=resources)
     above, *_ = drawn(Subject("two", [target], subject.baseline))
-    assert above.title.text.endswith("1 bar leaves the axis")
+    assert labels(above)[:2] == ["baseline: means, quartiles", "target: means, quartiles, 1 cut off"]
     seen = [value for one in above.y_range.renderers for value in one.data_source.data["y"]]
     assert max(seen) < 60_000 / 2 and len(above.y_range.renderers) == 5  # ns: bars have no say
 
@@ -126,13 +128,24 @@ def test_the_difference_is_the_injected_one() -> None:
     _, below, *_ = drawn(two(lambda n: 5e-8 + 0 * n))
     (data,) = (one.data for one in below.select({"type": ColumnDataSource}) if "size" in one.data and "median" not in one.data)
     assert np.mean(data["y"]) == pytest.approx(50, rel=0.05)  # ns
-    assert below.yaxis[0].axis_label == "difference (ns)"
+    assert below.yaxis[0].axis_label == "target - baseline (ns)"
 
 
 def test_what_did_not_change_has_points_and_no_kind() -> None:
     above, below, *_ = drawn(judged(two(lambda n: 0 * n)))
     assert above.title.text.startswith("● same")
     assert labels(below) == ["difference of the means"]
+
+
+@pytest.mark.parametrize(
+    "error", [lambda n: 0 * n, lambda n: 1e-11 * n**2, lambda n: 2.34567e-10 * n * np.log(n), lambda n: 2e-14 * n**3]
+)
+def test_titles_have_two_lines_and_the_legend_has_whole_formulas(error: Callable[[Array], Array]) -> None:
+    subject = two(error)
+    for plot in (*drawn(judged(subject)), *drawn(Subject("without a verdict", subject.target, subject.baseline))):
+        lines = plot.title.text.split("\n")
+        assert len(lines) <= 2 and max(map(len, lines)) <= TITLE
+        assert not [label for label in labels(plot) if "…" in label]
 
 
 def test_only_the_first_functions_of_a_page_are_drawn_on_both_kinds_of_axes() -> None:
@@ -149,7 +162,7 @@ def test_only_the_first_functions_of_a_page_are_drawn_on_both_kinds_of_axes() ->
 def test_sides_without_a_common_size_say_so() -> None:
     sides = [[recorded({"f": LOG}, sizes, version)] for version, sizes in enumerate((np.arange(1.0, 50), np.arange(100.0, 150)))]
     _, below, *_ = drawn(Subject("apart", sides[1], sides[0]))
-    assert "no size is on both sides" in below.title.text
+    assert below.title.text == "the two sides have no size in common"
 
 
 def test_one_revision_and_what_has_no_sizes_are_refused_with_the_views_that_fit() -> None:

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from bokeh.models.renderers import GlyphRenderer
     from bokeh.plotting import figure
 
+    from perfvcs.statistics.regression.course import SizeCourse
+
 WIDE = 30.0  # ratio of the largest to the smallest size from which logarithmic axes come first
-TITLE = 48  # characters of a line that a telephone has room for
 STYLE = """
 :host, .bk-tab, .bk-tab.bk-active { color: inherit; background: none; }
 .bk-header, .bk-tab.bk-active { border-color: #5b6470; }
@@ -93,14 +94,17 @@ def over(side: CurveSide, axis: Axis) -> Any:
 
 
 def in_words(sides: Sequence[CurveSide], unit: str) -> list[str]:
-    """The order of growth of each side, and of one alone its equation; lines that a telephone has room for."""
-    told = []
-    for side in sides:
-        best = side.course.choice
-        model = best.model()
-        if model is None:
-            told.append("no model fits" if side.alone else f"{side.name}: no model fits")
-            continue
-        r2 = f", r² {float(best.r2[0]):.3f}" if model != "constant" else ""
-        told.append(f"{equation(side.course, model, unit) + ',' if side.alone else side.name} {best.order(shape=True)}{r2}")
-    return ["; ".join(told)] if len("; ".join(told)) <= TITLE else told
+    """The order of growth of both sides, or the equation of one alone; a line that a telephone has room for."""
+    if not sides[0].alone:
+        return [", ".join(f"{side.name} {side.course.choice.order(shape=True) or 'without a model'}" for side in sides)]
+    course = sides[0].course
+    model = course.choice.model()
+    if model is None:
+        return ["no model fits"]
+    return [f"{equation(course, model, unit)}, {course.choice.order(shape=True)}{r_squared(course)}"]
+
+
+def r_squared(course: SizeCourse) -> str:
+    """``, r² 0.998``: the share of the variance that the best model explains; empty where a constant is the best."""
+    best = course.choice
+    return f", r² {float(best.r2[0]):.3f}" if best.model() not in (None, "constant") else ""

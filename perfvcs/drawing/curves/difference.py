@@ -1,13 +1,14 @@
-"""What lies between the two sides of a curve, and the error's curve that was told of it."""
+"""The difference between the two sides of a curve, with the kind of error that the verdict names."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.drawing.canvas import GREEN, INK, MUTED, Axis, canvas, hover, legend, source, thin
+from perfvcs.check.curves.finding import sentence
+from perfvcs.drawing.canvas import GREEN, INK, MUTED, Axis, canvas, hover, legend, lines, source, thin
 from perfvcs.drawing.curves.sides import CurveSide, grid
-from perfvcs.text.quantity import number, quantity, scale
+from perfvcs.text.quantity import at_sizes, number, quantity, scale
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class CourseDifference:
-    """The difference of two courses at the sizes that both have, and the kind of error that was told."""
+    """The difference of two courses at their common sizes, and the kind of error in the verdict."""
 
     def __init__(self, sides: Sequence[CurveSide], verdict: Change | None, unit: str) -> None:
         import numpy as np
@@ -33,6 +34,7 @@ class CourseDifference:
         with np.errstate(all="ignore"):
             self.kind: ErrorKind = kind(old.size, old.mean, new.size, new.mean, family=KINDS, doubted=DOUBTED)
         self.curve: Curve | None = verdict.curve if verdict is not None else None
+        self.heading = _heading(self.curve, verdict.finding if verdict is not None else "", unit)
         self.range = max(old.size[0], new.size[0]), min(old.size[-1], new.size[-1])
 
     def draw(self, above: figure, axis: Axis, points: int) -> figure:
@@ -45,9 +47,10 @@ class CourseDifference:
         rows = rows[thin(self.difference[rows], points)]
         largest = float(np.quantile(np.abs(self.difference), 0.9)) if len(self.difference) else 0.0
         chosen = scale(largest, self.unit)
-        label = f"difference ({chosen.unit})".replace(" ()", "")
-        title = "target minus baseline" if len(rows) else "target minus baseline: no size is on both sides"
-        plot = canvas(title, "size", label, height=220, x_axis=axis)
+        label = f"target - baseline ({chosen.unit})".replace(" ()", "")
+        title = self.heading if len(rows) else "the two sides have no size in common"
+        sizes = f"size; effect {at_sizes(self.curve.at)}" if self.curve is not None and self.curve.at else "size"
+        plot = canvas(title, sizes, label, height=220 + 14 * title.count("\n"), x_axis=axis)
         plot.x_range = above.x_range
         plot.add_layout(Span(location=0, dimension="width", line_color=MUTED, line_dash="dotted"))
         entries: list[tuple[str, list[Any]]] = []
@@ -65,7 +68,7 @@ class CourseDifference:
         return plot
 
     def _kind(self, plot: figure, axis: Axis, factor: float) -> list[tuple[str, list[Any]]]:
-        """The error's curve with its interval, where one was told."""
+        """The error's curve with its interval, if the verdict names one."""
         import numpy as np
         from bokeh.models import Line, VArea
 
@@ -86,3 +89,9 @@ class CourseDifference:
         band = plot.add_glyph(data, VArea(x="x", y1="low", y2="high", fill_color=MUTED, fill_alpha=0.25))
         line = plot.add_glyph(data, Line(x="x", y="y", line_color=INK, line_width=2))
         return [(f"{curve.kind}, 99 % interval", [line, band])]
+
+
+def _heading(curve: Curve | None, finding: str, unit: str) -> str:
+    """The kind of error, if the verdict's finding names it."""
+    kind = sentence(curve.kind, curve.coefficient, unit) if curve is not None and curve.coefficient is not None else ""
+    return lines([kind if kind and kind in finding else "difference of the means"])
