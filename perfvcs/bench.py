@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     P = ParamSpec("P")
     R = TypeVar("R")
 
-__all__ = ["declare", "measure", "record", "repeat", "seed"]
+__all__ = ["declare", "measure", "note", "record", "repeat", "seed"]
 
 VARIABLE = "PERFVCS_SAMPLES"
 SEED = "PERFVCS_SEED"
@@ -100,6 +100,12 @@ def declare(metric: str, unit: str, better: str = "lower") -> None:
     """Tell the unit of a metric and which direction is better: ``lower``, ``higher`` or ``none`` (recorded, never judged)."""
     if os.environ.get(VARIABLE):
         _append([{"metric": metric, "unit": unit, "better": better}])
+
+
+def note(text: str) -> None:
+    """Report in words what went wrong but is no reason to fail, such as a part that cannot be measured; ``perf collect`` shows it."""
+    if os.environ.get(VARIABLE):
+        _append([{"note": str(text)}])
 
 
 def seed() -> int | None:

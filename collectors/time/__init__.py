@@ -109,6 +109,7 @@ class Time:
                 samples = read_samples(path, METRICS, run.uid)
             except MalformedSamples as error:
                 raise CollectError(f"{name_command(run.argv)}: {error}") from None
+            found.warnings += [note for note in samples.notes if note not in found.warnings]
             delayed = self._delayed(execution)
             mark = (REPEATED if attempt < self.repeat else DELAYED) if delayed else FINE
             _append(found, run, execution, samples, mark)

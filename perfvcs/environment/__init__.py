@@ -151,8 +151,7 @@ def describe(
     ``environ`` is that of the measured processes, ``python`` the label of the interpreter that the job was given, ``built``
     whether a build was run (the C compiler is then part of it), ``before`` and ``after`` the noise around the session.
     """
-    variables = RECORDED + (RECORDED_OF_BUILDS if built else ())
-    fields = _machine(root) | knobs.fields(root) | {name: environ[name][:MAX_VALUE] for name in variables if environ.get(name)}
+    fields = _machine(root) | knobs.fields(root) | recorded(environ, built=built)
     if python:
         fields["python"] = python
     if built and (version := compiler(environ.get("CC", "cc"), environ.get("PATH", os.defpath))):
@@ -161,6 +160,12 @@ def describe(
     if before is not None and after is not None:
         told, notes = noise.warnings(before, after), notes | noise.notes(before, after)
     return Environment(dict(sorted(fields.items())), fingerprint(fields), notes, told)
+
+
+def recorded(environ: Mapping[str, str], *, built: bool) -> dict[str, str]:
+    """The variables of an environment that profiles record; those of compilers only where a build was run."""
+    names = RECORDED + (RECORDED_OF_BUILDS if built else ())
+    return {name: environ[name][:MAX_VALUE] for name in names if environ.get(name)}
 
 
 def fingerprint(fields: Mapping[str, str]) -> str:

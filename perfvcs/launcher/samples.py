@@ -23,6 +23,7 @@ MAX_BYTES = 64 << 20
 MAX_LINES = 1_000_000
 MAX_METRICS = 32  # of the program's own; each is a column as long as all samples together
 MAX_UNIT = 64
+MOST_NOTES, MAX_NOTE = 5, 300  # notes of an execution that are kept, and characters of one
 DECLARATION = ("metric", "unit", "better")
 
 Better = Literal["lower", "higher", "none"]
@@ -37,13 +38,14 @@ class MalformedSamples(PerfError):
 
 @dataclass
 class ReportedSamples:
-    """The samples as columns of equal length; ``metrics`` describes every key of ``values``."""
+    """The samples as columns of equal length; ``metrics`` describes every key of ``values``, ``notes`` are the program's own words."""
 
     uid: list[str] = field(default_factory=list)
     size: list[float | None] = field(default_factory=list)
     iteration: list[int] = field(default_factory=list)
     values: dict[str, list[float | None]] = field(default_factory=dict)
     metrics: dict[str, Metric] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
 
 def read_samples(path: Path, metrics: Mapping[str, Metric], taken: str) -> ReportedSamples:
@@ -66,7 +68,9 @@ def read_samples(path: Path, metrics: Mapping[str, Metric], taken: str) -> Repor
                 fields = decoder.decode(line)
             except UNDECODABLE as error:
                 raise ValueError(_garbage(error, cut_off=number == len(lines))) from None
-            if "metric" in fields:
+            if fields.keys() == {"note"}:
+                reader.note(fields["note"])
+            elif "metric" in fields:
                 reader.declare(fields)
             else:
                 reader.sample(fields)
@@ -121,6 +125,15 @@ class _Reader:
         self.samples = ReportedSamples()
         self.declared: dict[str, Metric] = {}
         self.numbers: defaultdict[tuple[str, float | None], int] = defaultdict(int)
+        self.noted = 0
+
+    def note(self, text: Field) -> None:
+        """Take a note, cut to a line; only the number of notes after the first ones is kept."""
+        if not isinstance(text, str) or not text.strip():
+            raise ValueError("note is not a text")
+        self.noted += 1
+        if self.noted <= MOST_NOTES:
+            self.samples.notes.append(_plain(" ".join(text[:MAX_NOTE].split())))
 
     def declare(self, fields: Mapping[str, Field]) -> None:
         """Take the unit and direction of a metric; it may come before or after its samples."""
@@ -170,6 +183,8 @@ class _Reader:
     def finish(self) -> ReportedSamples:
         """The columns with their metrics; those that nobody declared have no unit, and lower is better."""
         metrics = {**self.declared, **self.known}
+        if self.noted > MOST_NOTES:
+            self.samples.notes.append(f"and {self.noted - MOST_NOTES:,} more notes")
         self.samples.metrics = {name: metrics.get(name, Metric("")) for name in self.samples.values}
         return self.samples
 

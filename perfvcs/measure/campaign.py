@@ -21,11 +21,12 @@ from perfvcs.measure.product import Product, read_all
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.pythons import FOLDER, prune
 from perfvcs.measure.request import Request, digest
+from perfvcs.measure.series import Changed
 from perfvcs.measure.session import CollectFailed, Failure, Session
 from perfvcs.measure.site import Version
 from perfvcs.measure.sites import Sites
 from perfvcs.measure.turns import ORDER
-from perfvcs.measure.unfinished import choose, intact, unfinished
+from perfvcs.measure.unfinished import choose, differing, intact, unfinished, variables
 from perfvcs.plan.forecast import forecast
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
@@ -126,6 +127,7 @@ def collect(
             **asdict(Identity.new(request.seed)), order=ORDER, config=digest(config), request=request, versions=group, waiting=waiting,
             jobs=[Planned(cell.label, cell.collector_name, cell.executions) for cell in cells],
             here=alone is not None and alone.here and not request.scheduler, command=tuple(command),
+            variables=variables(),
         )  # fmt: skip
         return _measure(repository, measured, cells, header, seen, executor)
 
@@ -144,7 +146,12 @@ def resume(
         cells, measured = intact(repository, header, config, tuple(command))
         states = [state for group in (header.versions, *header.waiting) for state in group]
         seen.about([state.commit for state in states if state.dirty is None])
-        return _measure(repository, measured, cells, header, seen, executor)
+        try:
+            return _measure(repository, measured, cells, header, seen, executor)
+        except Changed as error:
+            if names := differing(header):
+                raise Changed(f"{error} (these variables are set differently now: {', '.join(names)})") from None
+            raise
 
 
 def _measure(

@@ -64,6 +64,7 @@ class SessionHeader(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     ``here``: the working tree itself is measured. ``waiting``: the versions of the sessions that the same call was to run after this
     one. ``command``: what stood behind ``--``. ``config`` is the digest of perf.toml, ``order`` the name of the plan of turns.
+    ``variables``: those of the caller's environment that profiles record; None in sessions of older versions.
     """
 
     format: str = FORMAT
@@ -78,6 +79,7 @@ class SessionHeader(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     here: bool = False
     waiting: list[list[State]] = []
     command: tuple[str, ...] = ()
+    variables: dict[str, str] | None = None
 
     @property
     def identity(self) -> Identity:

@@ -19,6 +19,7 @@ from perfvcs.measure.journal import Identity
 from perfvcs.measure.session import Session
 from perfvcs.measure.site import Version
 from perfvcs.measure.sites import Sites
+from perfvcs.text.duration import duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 LONGEST = 120.0  # seconds of one execution that is still proposed
-BUILD = "5min"
+BUILD = 300.0  # seconds of one build
+TOGETHER = 600.0  # seconds of all trials
 ONCE = '{ name = "pytest", repeat = 0, functions = false }'
 MOST_NAMES = 20  # files, or tests, in a command
 MANY_TESTS = 30.0  # seconds of tests above which only the most expensive ones are proposed
@@ -77,13 +79,17 @@ class _Quiet:
 def first_that_runs(repository: Repository, proposals: Sequence[Proposal], progress: Progress) -> Trial | None:
     """The first proposal that builds and runs at the committed HEAD, or None; prints why the others do not."""
     failed: set[tuple[str, ...]] = set()
+    end = time.monotonic() + TOGETHER
     with repository.measuring():
         for one in proposals:
             if one.build in failed:
                 continue
+            if (left := end - time.monotonic()) <= 0:
+                progress.say(f"no other command is tried: the trials took {duration(TOGETHER)}")
+                break
             progress.say(f"trying `{one.cmd}`{' after ' + '; '.join(one.build) if one.build else ''}")
             quiet = _Quiet()
-            tried = _tried(repository, one, quiet)
+            tried = _tried(repository, one, quiet, left)
             if tried is not None:
                 return tried
             reason = quiet.reasons[-1] if quiet.reasons else f"it takes more than {LONGEST:.0f} s"
@@ -99,11 +105,11 @@ def _short(reason: str) -> str:
     return shorten(reason, 200)
 
 
-def _tried(repository: Repository, proposal: Proposal, quiet: _Quiet) -> Trial | None:
-    """One execution of a proposal in a checkout of HEAD; None where it fails."""
+def _tried(repository: Repository, proposal: Proposal, quiet: _Quiet, left: float) -> Trial | None:
+    """One execution of a proposal in a checkout of HEAD; None where it fails. ``left``: the seconds for its build."""
     tests = proposal.collector == PYTEST
     tried = replace(proposal, collector=ONCE) if tests else proposal
-    config = structs.replace(read(tomllib.loads(tried.toml())), build_timeout=BUILD)
+    config = structs.replace(read(tomllib.loads(tried.toml())), build_timeout=f"{max(1, round(min(BUILD, left)))}s")
     try:
         cells = [replace(cell, executions=1, warmup=0, retries=0, timeout=LONGEST) for cell in matrix(config)]
         head = repository.project.head

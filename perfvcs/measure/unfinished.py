@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from dataclasses import replace
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfvcs.descriptors import entries
+from perfvcs.environment import clean, recorded
 from perfvcs.errors import UsageError, nearest
 from perfvcs.measure.journal import FOLDER, Journal, SessionHeader, header_of, running
 from perfvcs.measure.product import read_all
@@ -65,6 +67,17 @@ def named(home: Path, name: str) -> SessionHeader | None:
 def forget(home: Path, header: SessionHeader) -> None:
     """Give up an unfinished session."""
     Journal(home, header).forget()
+
+
+def variables() -> dict[str, str]:
+    """The variables of the caller's environment that profiles record."""
+    return recorded(clean(os.environ), built=True)
+
+
+def differing(header: SessionHeader) -> list[str]:
+    """The names of the variables that are not as they were when a session began; empty if its header does not have them."""
+    before, now = header.variables, variables()
+    return [] if before is None else sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
 
 
 def intact(repository: Repository, header: SessionHeader, config: Config, command: tuple[str, ...]) -> tuple[list[Cell], Config]:

@@ -316,6 +316,25 @@ def test_declarations_that_disagree_are_an_error(tmp_path: Path) -> None:
         read_samples(tmp_path / "samples", {}, "")
 
 
+def test_the_first_notes_of_a_program_become_warnings(run: Callable[..., Run]) -> None:
+    notes = "".join(json.dumps({"note": f"part {number}:\n\x1b[1mnot measured"}) + "\n" for number in range(8))
+    found = Time(repeat=0).collect(run(f"cat >> $PERFVCS_SAMPLES <<'END'\n{notes}END\n"))
+    assert found.warnings == [*(f"part {number}: ?[1mnot measured" for number in range(5)), "and 3 more notes"]
+    assert len(found.uid) == 1
+
+
+@pytest.mark.parametrize("note", ["3", '" "', "null"])
+def test_a_note_is_a_text(tmp_path: Path, note: str) -> None:
+    (tmp_path / "samples").write_text(f'{{"note": {note}}}\n')
+    with pytest.raises(MalformedSamples, match="line 1: note is not a text"):
+        read_samples(tmp_path / "samples", {}, "")
+
+
+def test_a_metric_may_be_called_note(tmp_path: Path) -> None:
+    (tmp_path / "samples").write_text('{"uid": "a", "note": 2}\n')
+    assert read_samples(tmp_path / "samples", {}, "").values == {"note": [2]}
+
+
 def test_the_number_of_lines_bytes_and_metrics_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "samples"
     file.write_text("".join(json.dumps({"uid": "a", f"m{number}": 1}) + "\n" for number in range(33)))

@@ -156,6 +156,20 @@ def test_a_changed_configuration_is_refused_and_the_session_stays(project: Proje
     assert [profile.design.executions for profile in stored()] == [4, 3]
 
 
+def test_a_variable_that_changed_is_named(project: Project, perf: Perf, order: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    said = perf("collect", "--continue", code=2)
+    assert "the machine or its software changed since the session was interrupted" in said.err
+    assert "(these variables are set differently now: OMP_NUM_THREADS, PYTHONDONTWRITEBYTECODE)" in said.err
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    perf("collect", "--continue")
+    assert [profile.design.executions for profile in stored()] == [4, 3]
+
+
 def test_another_head_does_not_matter_to_commits(project: Project, perf: Perf, order: Path) -> None:
     interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
     project.commit("third", **{"work.sh": "exit 1"})

@@ -46,6 +46,15 @@ def test_a_build_that_failed_is_not_tried_again(project: Project, perf: Perf) ->
 
 
 @pytest.mark.needs("make")
+def test_all_trials_together_have_a_bound(project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.commit(Makefile=MAKEFILE)
+    monkeypatch.setattr(trial, "TOGETHER", 0.0)
+    said = perf("init")
+    assert "trying `" not in said.err and "no other command is tried: the trials took" in said.err
+    assert "wrote perf.toml: a project with a Makefile: make bench (it did not run here)" in said.out
+
+
+@pytest.mark.needs("make")
 @pytest.mark.parametrize("how", ["--no-try", "no commit", "kept"])
 def test_nothing_is_run_unless_it_is_asked_for_and_possible(project: Project, perf: Perf, how: str) -> None:
     project.write("Makefile", "all:\nbench:\n\ttouch ../ran\n")

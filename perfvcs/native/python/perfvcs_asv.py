@@ -103,7 +103,7 @@ def _shown(value: Any) -> str:
 
 
 def modules(folder: Path) -> Iterator[types.ModuleType]:
-    """The modules of a suite; one that cannot be imported is named on standard error.
+    """The modules of a suite; one that cannot be imported is named on standard error and in a note.
 
     Only the suite is found in its folder: what it measures is imported from where it is installed.
     """
@@ -128,7 +128,9 @@ def modules(folder: Path) -> Iterator[types.ModuleType]:
 
 def _failed(name: str, error: BaseException | None = None) -> None:
     reason = " ".join(f"{type(error).__name__}: {error}".split()) if error else "cannot be imported"
-    print(f"{name}: not measured: {reason[:500]}", file=sys.stderr)
+    said = f"{name}: not measured: {reason[:500]}"
+    print(said, file=sys.stderr)
+    bench.note(said)
 
 
 def benchmarks(module: types.ModuleType) -> Iterator[Benchmark]:
