@@ -172,8 +172,10 @@ def test_perf_collects_a_suite_from_its_files(suite: Path, project: Project, per
     assert "stored 1 profile" in said.out
 
 
-def test_perf_collect_shows_which_benchmarks_of_a_suite_fail(suite: Path, project: Project, perf: Perf) -> None:
-    project.write("bench/speed/sorting.py", "def time_fails():\n    raise ValueError('a reason')\n\ndef time_works():\n    pass\n")
+def test_perf_collect_shows_which_benchmarks_of_a_suite_fail(project: Project, perf: Perf) -> None:
+    project.write(
+        "bench/speed/sorting.py", "def time_fails():\n    raise ValueError('a reason')\n\ndef time_works():\n    pass\n"
+    )
     job = 'cmd = "python -m perfvcs_asv bench/speed"\nexecutions = 2\nwarmup = 0\n'
     project.commit(**{"perf.toml": f'overlay = ["bench/speed/"]\n[[job]]\nname = "asv"\n{job}'})
     said = perf("collect")

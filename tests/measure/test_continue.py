@@ -156,7 +156,7 @@ def test_a_changed_configuration_is_refused_and_the_session_stays(project: Proje
     assert [profile.design.executions for profile in stored()] == [4, 3]
 
 
-def test_a_variable_that_changed_is_named(project: Project, perf: Perf, order: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_changed_is_named(perf: Perf, order: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
