@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping
 from csv import reader  # the name `csv` is a member's
 from functools import cache
@@ -263,6 +264,8 @@ def _known() -> dict[str, Format]:
 
 def _recognised(path: str, base: str, head: bytes) -> str:
     """The one format that the bytes tell, else the first one that the name tells."""
+    if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise UnreadableFile(f"{path} is text in UTF-16: convert it to UTF-8")
     known = _known()
     if len(found := [name for name, member in known.items() if member.recognises("", head)]) > 1:
         raise UnreadableFile(f"{path} could be {' or '.join(found)}: name its format with --format")

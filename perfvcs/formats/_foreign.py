@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MAX_FOREIGN = 1 << 28  # bytes of a document that becomes far more bytes of Python objects
 SMALL = 1 << 31
+CUT_OFF = "Input data was truncated"  # what msgspec says
 # A text, which goes on to the end where it is not closed, or what Python's own writer puts where there is no number.
 NOT_JSON = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|-?(?:NaN|Infinity)', re.DOTALL)
 UNKNOWN = "0" * 40  # the commit of a profile whose document names none
@@ -49,7 +50,13 @@ def parsed(document: bytes) -> Any:
     except RecursionError:
         raise Malformed("it is nested too deep") from None
     except UNDECODABLE as error:
-        raise Malformed(str(error)) from None
+        raise undecodable(error) from None
+
+
+def undecodable(error: Exception) -> Malformed:
+    """The error about JSON that cannot be decoded."""
+    reason = str(error)
+    return Malformed("it was cut off: copy it again" if reason == CUT_OFF else reason)
 
 
 def numbers_only(document: bytes) -> bytes:

@@ -13,7 +13,7 @@ import msgspec
 
 from perfvcs import environment
 from perfvcs.foreign import UNDECODABLE
-from perfvcs.formats._foreign import UNKNOWN, NoResults, bounded, collected, counted, grouped, numbers_only
+from perfvcs.formats._foreign import UNKNOWN, NoResults, bounded, collected, counted, grouped, numbers_only, undecodable
 from perfvcs.formats._metric import usable
 from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources
 from perfvcs.units import Base, base
@@ -55,7 +55,7 @@ def typed(document: bytes, kind: type[Kind]) -> Kind:
     except RecursionError:
         raise Malformed("it is nested too deep") from None
     except UNDECODABLE as error:
-        raise Malformed(str(error)) from None
+        raise undecodable(error) from None
 
 
 def lines_of(document: bytes) -> list[str]:

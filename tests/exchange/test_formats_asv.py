@@ -96,7 +96,7 @@ def test_two_parameters_that_are_numbers_are_no_size() -> None:
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        (b'{"commit_hash": "x"', "truncated"),
+        (b'{"commit_hash": "x"', "it was cut off: copy it again"),
         (b'{"commit_hash": 5, "results": {}}', "commit_hash"),
         (document({}, commit_hash="main"), "not a full commit id"),
         (document({"time_x": [["a"], []]}), "time_x"),

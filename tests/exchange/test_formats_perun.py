@@ -293,7 +293,7 @@ def columns(value: object, about: object = None) -> dict[str, Any]:
         (document(resources=CALLS, collector_info=[]), "$.collector_info is not an object"),
         (b"[" * 100_000, "nested too deep"),
         (b'{"a": NaN, "b": ' + b"9" * 10_000 + b"}", "out of range"),
-        (b'{"a": NaN, "b": ', "truncated"),
+        (b'{"a": NaN, "b": ', "it was cut off: copy it again"),
         (b'{"a": NaN, "b": ' + b"[" * 100_000, "nested too deep"),
         (b'{"resources": [{"amount": 1e999, "uid": "f"}]}', "out of range"),
         (b"{'a'", "malformed"),

@@ -356,6 +356,11 @@ def test_a_file_in_another_encoding_is_refused_or_read(name: str, encoding: str)
     read_or_refused(text.encode(encoding, "replace"), name, SAMPLES[name].format)
 
 
+def test_text_in_utf_16_is_refused_with_the_cure() -> None:
+    with pytest.raises(UnreadableFile, match=r"table\.csv is text in UTF-16: convert it to UTF-8"):
+        formats.decode("uid,wall [s]\na,1\n".encode("utf-16"), "table.csv")
+
+
 @FILES
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1", "1" * 400, '"12"', "null", "[]", "{}"])
 def test_numbers_that_are_none_do_no_harm(name: str, number: str) -> None:
