@@ -222,7 +222,7 @@ def test_commits_on_the_site_lead_to_the_forge_that_is_named(machine: MeasuringM
 @pytest.mark.parametrize(
     ("words", "code", "line"),
     [
-        (("nowhere",), 2, "`nowhere` is not a remote of this repository (there are origin)"),
+        (("nowhere",), 2, "`nowhere` is not a remote of this repository (there is origin)"),
         (("origin", "nothing"), 2, "perf: origin has no branch `nothing`: see `git ls-remote --heads origin`\n"),
         (("origin", "a..b"), 2, "perf: origin has no branch `a..b`"),
         (("origin", "--", "--upload-pack=x"), 2, "perf: origin has no branch"),
