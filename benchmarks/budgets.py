@@ -15,8 +15,9 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from perfvcs.index import Index
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources
@@ -25,11 +26,12 @@ from perfvcs.store import Store
 COMMITS, JOBS, SAMPLES = 10_000, 10, 20
 PAIR_JOBS, PAIR_EXECUTIONS = 100, 10
 WIDE_JOBS = 334  # of three metrics each
+COMPLETE = "complete `perf show`, no repository"
 CHECK, WIDE = "perf check HEAD~1 HEAD", "perf check HEAD~1 HEAD, 1,002 series"
 METRICS = {"wall": Metric("s"), "cpu": Metric("s"), "maxrss": Metric("B")}
 ENVIRONMENT = Environment(fields={"cpu": "benchmark", "machine": "x86_64"}, fingerprint="0123456789ab", notes={"load": "0.10"})
 BUDGETS = {
-    "python -c pass": None, "perf --help": 60, "perf log -n1": 150, "perf log": 150, "perf status": 150,
+    "python -c pass": None, COMPLETE: 50, "perf --help": 60, "perf log -n1": 150, "perf log": 150, "perf status": 150,
     CHECK: 300, WIDE: 1000, "store one more profile": 30, "index one more profile": None,
     "add 100,000 profiles": 30_000, "build the index": None,
 }  # fmt: skip
@@ -136,11 +138,12 @@ def time_one_more(large: Path, runs: int) -> dict[str, float]:
     }
 
 
-def time_command(folder: Path, command: list[str], runs: int) -> float | str:
+def time_command(folder: Path, command: list[str], runs: int, extra: Mapping[str, str] = MappingProxyType({})) -> float | str:
     """Median of whole processes in milliseconds; a word where the command does not work. Exit codes 0, 3 and 4 are answers."""
     # As for an installed package: modules are compiled once, in the run that does not count, wherever this one may write them.
     env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     env["PYTHONPYCACHEPREFIX"] = str(folder.parent.absolute() / "bytecode")
+    env |= extra
     times = []
     for _ in range(runs + 1):
         for path in (folder / ".perf").glob("verdicts.db*"):  # a verdict that is remembered is not computed
@@ -164,6 +167,10 @@ def main() -> None:
     found |= time_one_more(folder / "large", options.runs)
     perf = Path(sys.executable).with_name("perf")
     found["python -c pass"] = time_command(folder, [sys.executable, "-c", "pass"], options.runs)
+    asked = {"COMP_WORDS": "perf show ", "COMP_CWORD": "2", "_PERF_COMPLETE": "bash_complete"}
+    empty = folder / "empty"
+    empty.mkdir(exist_ok=True)
+    found[COMPLETE] = time_command(empty, [str(perf)], options.runs, asked)
     for name in BUDGETS:
         if name.startswith("perf "):
             where = folder / {CHECK: "pair", WIDE: "wide"}.get(name, "large")
