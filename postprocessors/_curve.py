@@ -32,7 +32,7 @@ class CurvePoints:
 
 
 def most_points(groups: int) -> int:
-    """How many points each curve may have."""
+    """The largest number of points of each curve."""
     return max(FEWEST_SIZES, min(POINTS, ALL // max(groups, 1)))
 
 

@@ -162,6 +162,6 @@ def _reason(model: str, count: int, low: float, high: float, least: float) -> st
 
 
 def _step(step: StrategyStep) -> list[FitStep | None]:
-    """What was best in one step of each group; None where nothing was."""
+    """The best of one step of each group; None if there is none."""
     columns = (step.rows.tolist(), step.choice.index.tolist(), step.choice.r2.tolist())
     return [FitStep(count, MODELS[index], _finite(r2)) if index >= 0 else None for count, index, r2 in zip(*columns, strict=True)]

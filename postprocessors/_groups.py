@@ -101,7 +101,7 @@ class GroupBlocks:
 
 
 def begins(*columns: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where one of the columns, which have the same length, differs from the row before; the first row does."""
+    """Mask of the rows that differ from the row before in some column; the first row does. The columns have one length."""
     import numpy as np
 
     new = np.ones(len(columns[0]), dtype=bool)
@@ -178,7 +178,7 @@ def quantile(values: NDArray[np.float64], number: NDArray[np.intp], groups: int,
 
 
 def thin(group_of: NDArray[np.intp], groups: int, most: int) -> NDArray[np.bool_]:
-    """Which of the points of each group, numbered in rising order, to keep so that ``most`` are left, evenly and with both ends."""
+    """Mask that keeps at most ``most`` points of each group, evenly and with both ends; points are numbered in rising order."""
     import numpy as np
 
     counts = np.bincount(group_of, minlength=groups)

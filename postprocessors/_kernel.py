@@ -63,7 +63,7 @@ def search(groups: Groups, estimate: str, criterion: str, start: NDArray[np.floa
         # the steps of the search know no units: x in bandwidths of the rule, y in deviations
         scaled, level = (x - x.mean()) / start[place], (y - y.mean()) / np.sqrt(groups.squares[place] / groups.counts[place])
         with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # of a search that goes astray, which is told by its end
+            warnings.simplefilter("ignore")  # of a search that goes astray, which its result shows
             cost, first = _criterion(scaled, level, estimate, criterion), 1.06 * scaled.std() * len(scaled) ** -0.2
             width = abs(float(fmin(cost, first, maxiter=STEPS, maxfun=STEPS, disp=False)[0])) * start[place]
         found[place] = width if np.isfinite(width) and width > 0 else 0.0

@@ -16,7 +16,7 @@ SIZES = 5  # fewer of them make no curve of means
 
 
 def first_calls(profile: Profile) -> NDArray[np.bool_]:
-    """Which rows are recorded calls from the beginning of an execution, when nothing is in the caches; shape (rows,)."""
+    """Mask of the recorded calls at the beginning of an execution, when the caches are empty; shape (rows,)."""
     import numpy as np
 
     from perfvcs.statistics.regression.condensed import warm

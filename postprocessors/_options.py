@@ -1,4 +1,4 @@
-"""What the options of postprocessors may be; messages name the option and its cure."""
+"""Checks of the options of postprocessors; messages name the option and its cure."""
 
 from __future__ import annotations
 

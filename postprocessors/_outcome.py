@@ -1,4 +1,4 @@
-"""How a postprocessor puts its results into a profile."""
+"""Adds the results of a postprocessor to a profile."""
 
 from __future__ import annotations
 

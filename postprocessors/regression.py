@@ -128,7 +128,7 @@ class Regression:
         return fitted, np.bincount(points.group[far], minlength=points.groups).tolist()
 
     def _points(self, profile: Profile, metric: str) -> tuple[ModelPoints, list[int]]:
-        """What is fitted, and how many rows at size 0 were left out of each group."""
+        """The rows to fit, and the number of rows at size 0 left out of each group."""
         import numpy as np
 
         from perfvcs.statistics.regression.strategies import ModelPoints

@@ -1,4 +1,4 @@
-"""What views of call stacks share: how many boxes they draw, and of which groups."""
+"""Shared by views of call stacks: the number of boxes, and the groups that are drawn."""
 
 from __future__ import annotations
 

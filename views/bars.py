@@ -76,7 +76,7 @@ class Bars(View[list[BarGroup]]):
         return "metric" in (self.by, self.stacked)
 
     def cut(self, subject: Subject) -> list[BarGroup]:
-        """What has several values of its column, of each metric (or unit of measurement) and environment."""
+        """The units with several values of the column, for each metric (or unit of measurement) and environment."""
         profiles = [*subject.target, *subject.baseline]
         if not any(len(profile.resources) for profile in profiles):
             raise Unfit("there are no measurements")

@@ -86,7 +86,7 @@ class Curves(View[list[CurvePair]]):
 
 
 def _reach(sides: Sequence[CurveSide]) -> list[float]:
-    """Between which ends the axis has nearly all quartiles: one may be ten times the others."""
+    """The ends of an axis that shows nearly all quartiles; a single one may be ten times the others."""
     import numpy as np
 
     quartiles = np.concatenate([end[end > 0] for side in sides for end in (side.course.low, side.course.high)])

@@ -229,7 +229,7 @@ def _runs(counters: list[Part], side: int) -> list[NDArray[np.float64]]:
 
 
 def _summary(structure: Structure, count: int, rows: int) -> str:
-    """What is drawn, and what was left out."""
+    """The numbers of counters that are drawn and left out, in words."""
     shown = len(structure.counters)
     text = f"{shown} of {count} counters" if shown < count else f"{count} counters"
     out = [
@@ -245,7 +245,7 @@ def _summary(structure: Structure, count: int, rows: int) -> str:
 
 
 def _width(label: int | None, cluster: CounterCluster | None) -> int:
-    """How thick a branch is: between clusters, inside one, inside one that regressed."""
+    """The width of a branch: between clusters, inside one, inside one that regressed."""
     return 1 if label is None else 4 if cluster is not None and cluster.regressed else 2
 
 

@@ -102,7 +102,7 @@ class Distribution(View[list[DrawnSample]]):
         return plot
 
     def _clusters(self, plot: figure, clusters: ClusterCentres, factor: float, unit: str) -> tuple[str, GlyphRenderer[Any]]:
-        """Where the clusters' centres are."""
+        """Draws the centres of the clusters; returns the entry of the legend."""
         from bokeh.models import ColumnDataSource
 
         x = (clusters.centres * factor).tolist()

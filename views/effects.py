@@ -125,7 +125,7 @@ class Effects(View[list[list[Change]]]):
 
 
 def _notes(changes: Sequence[Change], drawn: Sequence[Change], edge: float) -> list[str]:
-    """How many of them are drawn, how many reach beyond the edge, and how many have no effect that could be drawn."""
+    """The numbers of changes that are drawn, that reach beyond the edge, and that have no effect to draw."""
     count, having = len(drawn), sum(change.effect is not None for change in changes)
     shown = f"{count} of {having} comparisons" if count < having else "1 comparison" if count == 1 else f"all {count} comparisons"
     notes = [f"{metric_name(changes[0].metric)}: {shown}"]
@@ -171,7 +171,7 @@ def _lines(changes: Sequence[Change], most: int, width: int) -> Iterator[str]:
 
 
 def _within(changes: Sequence[Change]) -> str:
-    """What the shaded part means."""
+    """The meaning of the shaded part."""
     deltas = {change.delta or DELTA for change in changes}
     return f"within ±{percent(max(deltas))[1:]}" if len(deltas) == 1 else "too small to matter"
 
@@ -203,7 +203,7 @@ def _reach(change: Change) -> float:
 
 
 def _edge(changes: Sequence[Change]) -> float:
-    """How far the axis reaches to both sides: all intervals, unless a few, or such as rule nothing out, would squeeze the others."""
+    """The reach of the axis to both sides: all intervals, except a few long ones that would squeeze the others."""
     reaches = sorted(_reach(change) for change in changes)
     usual = reaches[(3 * len(reaches)) // 4] if len(reaches) > 3 else reaches[-1]
     largest = max(abs(_ratio(change.effect or 0.0)) for change in changes)

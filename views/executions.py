@@ -91,7 +91,7 @@ class Executions(View[list[DrawnSample]]):
         return plot
 
     def _offsets(self, sample: DrawnSample) -> NDArray[np.float64]:
-        """Where in its strip a row is drawn, -0.35..0.35, by its order inside the execution; shape (rows,)."""
+        """The position of each row in its strip, -0.35 to 0.35, by its order inside the execution; shape (rows,)."""
         import numpy as np
 
         order = np.argsort(sample.execution, kind="stable")

@@ -134,7 +134,7 @@ def _lines(flame: Flame, change: BoxChange, sides: list[int]) -> list[str]:
 
 
 def _alone(flame: Flame, change: BoxChange) -> bool:
-    """Whether amounts that vary were measured too seldom to tell how much."""
+    """Whether varying amounts have too few executions to show how much they vary."""
     import numpy as np
 
     return flame.meaning.kind == "sampled" and not np.isfinite(change.low).any()
@@ -169,7 +169,7 @@ def _changes(flame: Flame, change: BoxChange) -> list[str]:
 
 
 def _points(_: Flame, __: float, change: float, low: float, high: float, sure: float, *___: float) -> str:
-    """Of a share, in points of a percent."""
+    """The change of a share, in percentage points."""
     bounds = f" [{100 * low:+.2f}, {100 * high:+.2f}]" if isfinite(low) else ""
     return f"{100 * change:+.2f} points{bounds}{'' if sure else ', no more than chance'}"
 
@@ -177,7 +177,7 @@ def _points(_: Flame, __: float, change: float, low: float, high: float, sure: f
 def _amount(
     flame: Flame, whole: float, change: float, low: float, high: float, sure: float, before: float, after: float
 ) -> str:  # fmt: skip
-    """Of an amount, in its unit, of what it was, and of all."""
+    """The change of an amount: in its unit, relative to the baseline, and as a share of all."""
     if change == 0:
         return "none"
     sign = "+" if change > 0 else ""

@@ -109,7 +109,7 @@ class Flow(View[list[OverTime]]):
 
 @dataclass(frozen=True)
 class _Picture:
-    """The courses of one metric, what they look like, the job's label, the unit, and what is to be told besides."""
+    """The courses of one metric, their styles, the job's label, the unit, and further notes."""
 
     streams: Sequence[Stream]
     styles: Sequence[tuple[str, str, str]]
@@ -213,7 +213,7 @@ class _Picture:
         return [quantity(value, "s") if stream.unit else number(value + 1) for value in stream.x.tolist()]
 
     def _counted(self, stream: Stream) -> str:
-        """How many executions there are at each moment, and what a point is."""
+        """The number of executions at each moment, and the meaning of a point."""
         most, least = int(stream.count.max()), int(stream.count.min())
         text = f"mean of {most:,} executions, a band for each moment" if most > 1 else "one execution has no interval"
         text += f", of {least:,} where fewest still ran" if least < most else ""
@@ -221,7 +221,7 @@ class _Picture:
 
 
 def _flows(profile: Profile, metric: str) -> bool:
-    """Whether a profile has a metric over time: samples or moments, or measurements of one unit, which follow one another."""
+    """Whether a profile has a metric over time: samples, moments, or successive measurements of one unit."""
     import numpy as np
 
     if metric not in profile.metrics:

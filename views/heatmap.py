@@ -64,7 +64,7 @@ class Heatmap(View[list[Compared]]):
         return replace(self, columns=min(self.columns, max(FEWEST_COLUMNS, points // self.rows)))
 
     def cut(self, subject: Subject) -> list[Compared]:
-        """What has several names over time, or what else the option ``by`` says."""
+        """The data with several names over time, or over what the option ``by`` names."""
         if reason := self._lacks([*subject.baseline, *subject.target]):
             raise Unfit(reason)
         found = [one for job in jobs(subject).values() for one in _compared(job, self.by)]
@@ -115,7 +115,7 @@ class Heatmap(View[list[Compared]]):
 
 
 def _compared(subject: Subject, by: By) -> Iterator[Compared]:
-    """What is drawn of one job; of several environments each says which it is."""
+    """The sheets of one job; each names its environment if there are several."""
     profiles = [*subject.target, *subject.baseline]
     for chosen in _metrics(profiles, by):
         usual = max(chosen, key=lambda name: sum(name in one.metrics for one in profiles))
@@ -152,7 +152,7 @@ def _columns(profiles: Sequence[Profile], chosen: Sequence[str]) -> list[UnitRow
 
 
 def _names(profile: Profile) -> int:
-    """How many counters or units of a profile were recorded over time; it counts no further than needed to tell one from several."""
+    """The number of counters or units of a profile that were recorded over time; counting stops at the second."""
     import numpy as np
 
     uid, found = np.asarray(profile.resources.uid, np.int64), 0

@@ -155,7 +155,7 @@ class _Drawing:
         return line
 
     def _joined(self, points: Sequence[Point]) -> ColumnDataSource:
-        """What a line goes through: not through what was merged."""
+        """The points that a line connects; those of merged branches are left out."""
         found = places(self.chart, [point for point in points if not point.aside])
         return source(x=found["x"], y=found["y"])
 
@@ -180,7 +180,7 @@ class _Drawing:
         words.setdefault("level, 99 % interval", []).extend([band, line])
 
     def _steps(self, plot: figure, series: Series, words: dict[str, list[Any]]) -> None:
-        """What joins two levels, with a mark on the newer one, and the size where there are few."""
+        """Draws the lines between levels, with a mark on the newer one, and the sizes of the steps if there are few."""
         from bokeh.models import Scatter, Segment, Text
 
         changes = self.chart.outline(series).rises

@@ -157,7 +157,7 @@ def _neighbours(chart: Chart, series: Series) -> Iterator[tuple[Point, Point]]:
 
 
 def _notes(chart: Chart) -> list[str]:
-    """How many changes there are between neighbours."""
+    """The number of changes between neighbours, in words."""
     verdicts = [point.verdict for series in chart.group for _, point in _neighbours(chart, series)]
     words = [(word, verdicts.count(word)) for word in LOUD if word in verdicts]
     return [tallied(words) if words else "no change between neighbours"] if any(verdicts) else []

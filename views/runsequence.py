@@ -55,7 +55,7 @@ class Runsequence(View[list[DrawnSample]]):
         return found
 
     def telling(self, data: list[DrawnSample]) -> str:
-        """What the order of the values says."""
+        """The pattern in the order of the values, in words."""
         return "; ".join(said for sample in data for said in order.remarks(sample, clusters(sample)))
 
     def render(self, data: list[DrawnSample]) -> UIElement:

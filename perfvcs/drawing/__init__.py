@@ -1,1 +1,1 @@
-"""What pictures are made of: profiles cut into what is drawn, colours, axes, and drawing with characters; the views put these together."""
+"""Parts of pictures: the selected rows of profiles, colours, axes, and drawing with characters; views combine them."""

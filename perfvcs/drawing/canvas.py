@@ -1,4 +1,4 @@
-"""What all figures share: colours, figures, hover, legends, and how many points are drawn."""
+"""Shared by all figures: colours, empty figures, tooltips, legends, and a bound on the points."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ SEEN: Mapping[str, MarkStyle] = {str(word): style for word, style in STYLES.item
 
 
 def seen(change: Change) -> tuple[str, MarkStyle]:
-    """The word and the look of a change; an accepted one has its own."""
+    """The word and the mark of a change; accepted ones have their own."""
     return ("accepted", ACCEPTED) if change.accepted is not None else (change.word, STYLES[change.word])
 
 
@@ -158,7 +158,7 @@ def legend(plot: figure, entries: Sequence[tuple[str, Sequence[GlyphRenderer[Any
 def thin(values: NDArray[np.float64], points: int) -> NDArray[np.int64]:
     """At most ``points`` row numbers, ascending: half evenly spaced, half the lowest and highest of each stretch.
 
-    Extremes are what one looks for in a plot of many points, so that none may get lost.
+    A plot of many points is read for its extremes, so none of them may be lost.
     """
     import numpy as np
 
@@ -184,7 +184,7 @@ def thinned(drawn: int, count: int) -> str:
 
 
 def usual(values: NDArray[np.float64]) -> tuple[float, float]:
-    """Ends of an axis that need not show the percent farthest off on either side: one value may be a thousand times the others."""
+    """The ends of an axis that may leave out the farthest percent on either side: one value may be a thousand times the others."""
     import numpy as np
 
     low, high = np.quantile(values, (0.01, 0.99)).tolist()
@@ -192,7 +192,7 @@ def usual(values: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def bound(plot: figure, x: float, ends: Sequence[float], renderers: Sequence[GlyphRenderer[Any]]) -> None:
-    """Let the axis show these renderers, and values between the ends (at some ``x``), whatever else is drawn."""
+    """Fit the axis to these renderers and to the ``ends`` (at some ``x``), whatever else is drawn."""
     from bokeh.models import DataRange1d, Scatter
 
     unseen = plot.add_glyph(source(x=[x] * len(ends), y=list(ends)), Scatter(x="x", y="y", line_alpha=0, fill_alpha=0))
@@ -200,7 +200,7 @@ def bound(plot: figure, x: float, ends: Sequence[float], renderers: Sequence[Gly
 
 
 def stack(plots: Sequence[figure]) -> UIElement:
-    """Several figures below one another; one alone stays itself."""
+    """Several figures below one another; a single one is returned as it is."""
     from bokeh.layouts import column
 
     return plots[0] if len(plots) == 1 else column(*plots, sizing_mode="stretch_width")

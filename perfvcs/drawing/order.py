@@ -1,4 +1,4 @@
-"""What the order of a sample's values says, in words: first measurements that differ, and values that rise or fall."""
+"""Patterns in the order of a sample's values, in words: first measurements that differ, and values that rise or fall."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_FIRST = 0.9  # of a cluster's values, and of the executions, that are first
 
 
 def remarks(sample: DrawnSample, groups: ClusterCentres | None = None) -> list[str]:
-    """What stands out, the first thing first; empty if the order is as good as any other."""
+    """The patterns, the most important first; empty if the order could be chance."""
     import numpy as np
 
     kept = sample.mark != REPEATED

@@ -26,7 +26,7 @@ SAID = ("outlier", "cluster")  # what a postprocessor may have said of each row
 
 
 class DrawnUnit(NamedTuple):
-    """What is one benchmark to the reader, whatever the revision: the job, the unit inside it, and its size."""
+    """One benchmark, whatever the revision: the job, the unit inside it, and its size."""
 
     job: str
     collector: str
@@ -100,7 +100,7 @@ class Part:
 
     @property
     def traced(self) -> bool:
-        """Whether its profiles have call stacks, which tell of all parts of a program together what is not judged of each."""
+        """Whether its profiles have call stacks, which show all parts of a program together; the parts are not judged."""
         cuts = (*self.baseline, *self.target)
         if self.unit.whole or any(cut.profile.stacks is None for cut in cuts):
             return False
@@ -108,7 +108,7 @@ class Part:
 
     @property
     def sizes(self) -> int:
-        """How many distinct sizes it has, on the side that has more."""
+        """The number of distinct sizes, on the side that has more."""
         import numpy as np
 
         sides = [
@@ -202,7 +202,7 @@ Key = tuple[str, str, float | None]  # of a benchmark, as people read it: job, u
 
 @dataclass(frozen=True)
 class Naming:
-    """Names of the benchmarks of a subject: the collector is told where several measured what has one name."""
+    """Names of the benchmarks of a subject, with the collector if several measured the same name."""
 
     several: set[Key]
     collectors: Mapping[str, str]

@@ -41,7 +41,7 @@ BothSides = tuple[list[Profile], list[Profile]]  # of the baseline and of the ta
 
 
 class JobKey(NamedTuple):
-    """What profiles have in common whose units belong on one picture."""
+    """The properties that profiles share if their units belong on one picture."""
 
     label: str
     collector: str
@@ -151,7 +151,7 @@ def valued(profiles: BothSides, metrics: Sequence[str]) -> bool:
 
 
 def _counting(profile: Profile, metric: str) -> NDArray[np.bool_]:
-    """Which rows have a finite value, and are of an execution that was not repeated."""
+    """Mask of the rows with a finite value, of executions that were not repeated."""
     import numpy as np
 
     mark = np.asarray(profile.resources.integers("mark"), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What is under a bar: rows put together by a column, a number for each execution, and the centre of these."""
+"""The amounts of bars: rows grouped by a column, a number for each execution, and the centre of these."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def _rank(key: Any) -> tuple[bool, Any]:
 
 
 def text(key: Hashable, column: Column, label: str, rest: int) -> str:
-    """A value of a column in words, or that it stands for the ``rest``; the job's ``label`` is not told where it is that of all."""
+    """A value of a column in words, or the words for the ``rest``; without the job's ``label`` if all have the same."""
     if key == REST:
         return f"{rest:,} other{'s together' if rest > 1 else ''}"
     match column:

@@ -68,7 +68,7 @@ class Picture:
         return plot
 
     def _reach(self) -> tuple[float, float, list[str]]:
-        """Where the axis ends: at zero or beyond all bars, but not at an interval that is much longer than these; and whether one is."""
+        """The ends of the axis: zero or beyond all bars, but not beyond much longer intervals; and notes on what is cut off."""
         import numpy as np
 
         means = [part for side in self.found.means for part in (np.minimum(side, 0).sum(axis=1), np.maximum(side, 0).sum(axis=1))]

@@ -53,7 +53,7 @@ STORED = CYCLE[2:] + CYCLE[:2]
 
 @dataclass(frozen=True)
 class Cloud:
-    """One sample with its models, whatever the axes; ``about`` says what is known of it besides."""
+    """One sample with its models, whatever the axes; ``about`` are further notes."""
 
     sample: DrawnSample
     subject: Subject
@@ -67,7 +67,7 @@ class Cloud:
 
     @cached_property
     def heading(self) -> list[str]:
-        """What is known of it, and how it grows."""
+        """The notes on it, and its order of growth."""
         return [*self.about, *in_words([self.side], self.side.unit)]
 
     @cached_property
@@ -85,7 +85,7 @@ class Cloud:
 
     @cached_property
     def residuals(self) -> tuple[Residuals, NDArray[np.bool_]]:
-        """What the best model leaves of the rows in their order, and of which it has a value: a logarithm has none at size 0."""
+        """The residuals of the rows in their order, and the rows at which the model has a value: a logarithm has none at size 0."""
         import numpy as np
 
         size, values = self.sample.size[self.order], self.sample.values[self.order]
@@ -190,7 +190,7 @@ class Cloud:
         return [("99 % interval", [band])]
 
     def counted(self, drawn: int) -> list[str]:
-        """How much was measured, how much of it is judged and drawn, and how far the means range."""
+        """The numbers of executions and of rows that are judged and drawn, and the range of the means."""
         executions, rows, judged = len(self.sample.paired), len(self.sample.values), len(self.order)
         low, high = float(self.side.course.mean.min()), float(self.side.course.mean.max())
         far = f", {percent(high / low - 1)}" if low > 0 else ""
@@ -200,7 +200,7 @@ class Cloud:
         return lines + ([f"{rows - judged:,} rows left out: first calls, or repeated"] if judged < rows else [])
 
     def _reach(self, axis: Axis) -> tuple[float, float, int]:
-        """Between which values the axis has most rows, those apart that were marked as outliers, and how many it does not have."""
+        """The ends of an axis that shows most rows not marked as outliers, and the number of rows beyond it."""
         values, marked = self.sample.values[self.order], self.sample.said.get("outlier")
         values = values[(values > 0) | (axis == "linear")]
         fine = self.sample.values[self.order if marked is None else self.order[marked[self.order] != 1]]

@@ -1,4 +1,4 @@
-"""What a model leaves of the values: their distances from its curve over the sizes, and how many of them are far."""
+"""Residuals of a model: the distances of the values from its curve over the sizes, and the share of those that are far."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Residuals:
 
     @cached_property
     def limit(self) -> float:
-        """How far is far: ``FAR`` robust standard deviations of the distances about the curve."""
+        """The distance that counts as far: ``FAR`` robust standard deviations of the distances about the curve."""
         import numpy as np
 
         return FAR * NORMAL * float(np.median(np.abs(self.rest)))

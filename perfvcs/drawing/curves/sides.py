@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FEWEST_SIZES = 5  # sizes that make a curve
 KEPT = 200  # courses that are remembered
-LOOK = 1000  # rows at which sizes are looked for first
+LOOK = 1000  # rows that are searched for sizes first
 POINTS = 160  # of a drawn curve
 ALONE = "measured"  # the name of a side without another
 NAMES = {
@@ -59,7 +59,7 @@ class CurveSide:
 
     @cached_property
     def texts(self) -> dict[str, list[str]]:
-        """What is told of each size on hovering, whatever the axes."""
+        """The texts of the tooltip of each size, whatever the axes."""
         low, middle, high, mean, size = (
             column.tolist() for column in (getattr(self.course, name) for name in ("low", "middle", "high", "mean", "size"))
         )
@@ -71,7 +71,7 @@ class CurveSide:
 
 
 def sides_of(first: DrawnSample | None, second: DrawnSample | None) -> list[CurveSide]:
-    """What is there of baseline and target; near sizes are put together in the same way on both."""
+    """The sides that exist; neighbouring sizes are put together in the same way on both."""
     from perfvcs.statistics.regression.condensed import ranges
 
     styles = {"baseline": (BLUE, "circle", "solid"), "target": (VERMILLION, "square", "dashed")}
@@ -85,7 +85,7 @@ def sides_of(first: DrawnSample | None, second: DrawnSample | None) -> list[Curv
 
 
 def _course(columns: tuple[Floats, Floats, NDArray[np.int64]], within: Ranges | None) -> SizeCourse:
-    """The course of rows; that of the same ones, which a page's table and its figure ask for, is computed once."""
+    """The course of rows, computed once: a page's table and its figure both need it."""
     import numpy as np
 
     from perfvcs.statistics.regression.course import course
@@ -141,7 +141,7 @@ def curved(profiles: Sequence[Profile]) -> list[DrawnSample]:
 
 
 def _wide(profiles: Sequence[Profile]) -> bool:
-    """Whether profiles have rows of five sizes, all together; costs less than to cut them."""
+    """Whether profiles together have rows of five sizes; cheaper than dividing them into samples."""
     import numpy as np
 
     columns = [profile.resources.array("size") for profile in profiles if profile.resources.size is not None]
@@ -162,7 +162,7 @@ def pairs(subject: Subject) -> list[tuple[DrawnSample | None, DrawnSample | None
 
 
 def judged_rows(sample: DrawnSample) -> NDArray[np.bool_]:
-    """Which rows of a sample are judged: those with a size, of executions that were not repeated, no first calls; shape (rows,)."""
+    """Mask of the rows of a sample that are judged: with a size, not repeated, not a first call; shape (rows,)."""
     import numpy as np
 
     from perfvcs.statistics.regression.condensed import warm

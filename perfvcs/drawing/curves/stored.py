@@ -44,7 +44,7 @@ class StoredCurve:
 
 
 def stored(profiles: Iterable[Profile], sample: DrawnSample, axis: Axis) -> tuple[list[StoredCurve], int]:
-    """The curves that are there of a sample, from its newest profile that has any, and how many entries cannot be read."""
+    """The stored curves of a sample, from its newest profile that has any, and the number of unreadable entries."""
     for profile in sorted(profiles, key=lambda one: one.collected.started, reverse=True):
         same = profile.job.label == sample.unit.job and profile.job.collector == sample.unit.collector
         mine = [entry for entry in profile.models if (entry.uid, entry.metric) == (sample.unit.uid, sample.metric)]
@@ -74,7 +74,7 @@ def _curves(models: Sequence[AnyEntry], axis: Axis) -> tuple[list[StoredCurve], 
 
 
 def _smooth(entry: CurveEntry) -> StoredCurve:
-    """A curve as points; ValueError where they are none."""
+    """A curve as points; raises ValueError if they are not a curve."""
     import numpy as np
 
     x, y = (np.asarray(column, dtype=np.float64) for column in entry.points)
@@ -91,7 +91,7 @@ def _smooth(entry: CurveEntry) -> StoredCurve:
 
 
 def _checked(entry: RegressionEntry) -> RegressionEntry:
-    """An entry whose model and coefficients are known; ValueError where they are not."""
+    """The entry; raises ValueError if its model or coefficients are unknown."""
     from perfvcs.statistics.regression.models import LINEARISED, MODELS, parameters
 
     if entry.model not in MODELS + LINEARISED or len(entry.coefficients) != parameters(entry.model):

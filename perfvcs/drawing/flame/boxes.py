@@ -1,4 +1,4 @@
-"""A flame graph as a figure: boxes below the boxes of their callers, what is told of each, and how many are drawn."""
+"""A flame graph as a figure: boxes below those of their callers, their tooltips, and a bound on their number."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Flame:
         return [" → ".join(pair) for pair in zip(*texts, strict=True)]
 
     def heading(self, *lines: str) -> str:
-        """What the figure is about, what its colours mean, and what it leaves out."""
+        """The title: the subject, the meaning of the colours, and what is left out."""
         name = self.name
         title = f"{plain(name.job)} · {plain(metric_name(self.metric))}, by {plain(name.engine or name.collector)}"
         drawn, known = len(self.kept), len(self.tree.frame)
@@ -79,7 +79,7 @@ class Flame:
 
 
 def flames(groups: Mapping[StackGroup, Traces], most: int) -> list[Flame]:
-    """What is drawn of each group: its first metrics, and of these at most ``most`` boxes, the widest on either side."""
+    """The graphs of each group: its first metrics, with at most ``most`` boxes each, the widest on either side."""
     found = []
     for name, (profiles, metrics) in groups.items():
         for metric, meaning in list(metrics.items())[:METRICS]:
@@ -127,7 +127,7 @@ def draw(flame: Flame, heading: str, sides: Sequence[int], columns: Mapping[str,
 
 
 def _source(flame: Flame, sides: Sequence[int], columns: Mapping[str, Sequence[str]]) -> ColumnDataSource:
-    """The boxes with all that is told of them."""
+    """The boxes with their tooltips."""
     import numpy as np
 
     found, kept = flame.tree, flame.kept

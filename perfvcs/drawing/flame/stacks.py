@@ -69,7 +69,7 @@ class FrameTree:
 
     @property
     def sides(self) -> list[int]:
-        """Which of baseline (0) and target (1) have anything."""
+        """The sides that have anything: baseline (0), target (1)."""
         return [side for side in (0, 1) if self.total[0, side] > 0]
 
 
@@ -243,7 +243,7 @@ def _sums(which: NDArray[np.int64], weights: NDArray[np.float64], count: int) ->
 
 
 def spans(tree: FrameTree, width: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Where all nodes begin and end (0 to 1) when they are as wide as told; siblings stand together, in the order of their names."""
+    """The left and right end of all nodes (0 to 1), given their widths; siblings stand together, ordered by name."""
     import numpy as np
 
     left = np.zeros(len(width))
@@ -256,7 +256,7 @@ def spans(tree: FrameTree, width: NDArray[np.float64]) -> tuple[NDArray[np.float
 
 
 def _levels(depth: NDArray[np.int64]) -> list[slice]:
-    """Where each level of ascending depths below the first stands."""
+    """The range of rows of each level below the first; depths ascend."""
     import numpy as np
 
     return [slice(*ends) for ends in pairwise(np.searchsorted(depth, np.arange(1, int(depth.max()) + 2)).tolist())]

@@ -1,4 +1,4 @@
-"""What changed in call stacks as a tree of characters: a line per path, with a bar as long as its change."""
+"""Changes of call stacks as a tree of characters: a line per path, with a bar as long as its change."""
 
 from __future__ import annotations
 

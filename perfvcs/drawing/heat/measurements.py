@@ -28,7 +28,7 @@ def measurements(sides: list[HeatSide], by: By, most: tuple[int, int]) -> Iterat
 
 
 def _unit(unit: DrawnUnit, by: By) -> DrawnUnit:
-    """What is drawn on one sheet: over sizes these are not part of it."""
+    """The key of a sheet; over sizes, the sizes are not part of it."""
     return unit._replace(size=None) if by == "size" else unit
 
 
@@ -66,7 +66,7 @@ def _unit_sheet(unit: DrawnUnit, sides: list[HeatSide], by: By, most: tuple[int,
 
 
 def _numbers(columns: BinColumns, sizes: NDArray[np.float64] | None) -> list[str]:
-    """What each column of measurements or sizes stands for."""
+    """The labels of the columns of measurements or sizes."""
     found = []
     for start in range(columns.first, columns.first + columns.step * columns.count, columns.step):
         ends = [start, start + columns.step - 1][: columns.step]

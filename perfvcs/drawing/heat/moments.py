@@ -57,7 +57,7 @@ def _timed(columns: list[BinColumns], sides: Sequence[HeatSide]) -> list[BinColu
 
 
 def _spans(columns: BinColumns) -> list[str]:
-    """What each column of time stands for."""
+    """The labels of the columns of time."""
     edges = columns.edges.tolist()
     if columns.unit:
         return [f"{quantity(start, 's')} to {quantity(end, 's')}" for start, end in pairwise(edges)]
@@ -71,7 +71,7 @@ def _called(keys: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _said(sides: Sequence[HeatSide], columns: Sequence[BinColumns]) -> str:
-    """What a cell is the mean of."""
+    """The values that a cell averages, in words."""
     counts = [max(len(rows.executions) for rows in side.rows) for side in sides]
     told = " and ".join(f"{count:,}" for count in dict.fromkeys(counts)) + f" {plural(max(counts), 'execution')}"
     steps = dict.fromkeys(own.step for own in columns)

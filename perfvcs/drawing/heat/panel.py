@@ -86,7 +86,7 @@ def _rows(plot: figure, sheet: Sheet) -> None:
     """The names of the rows, and where they have ranges of their own these below the names."""
     from bokeh.models import FixedTicker
 
-    step = -(-len(sheet.names) // 12) if sheet.y else 1  # of numbers not all need to be told
+    step = -(-len(sheet.names) // 12) if sheet.y else 1  # not every number needs a label
     places = range(0, len(sheet.names), step)
     names = {place: plain(sheet.names[place], NAME) for place in places}
     if sheet.own:
@@ -124,7 +124,7 @@ def _bar(plot: figure, sheet: Sheet, colours: Scheme) -> ColorMapper:
 
 
 def _texts(sheet: Sheet, panel: Panel, row: NDArray[np.int64], column: NDArray[np.int64]) -> list[str]:
-    """What is told of each cell: its mean, and where it has several values how many, and how far these reach."""
+    """The tooltip of each cell: its mean and, if it has several values, their number and range."""
     own = panel.cells
     found = []
     for place, mean, low, high, count in zip(

@@ -1,4 +1,4 @@
-"""What the colours of a heat map stand for."""
+"""The colours of a heat map and their meaning."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scheme:
-    """What colours stand for: values (with ``log`` their logarithms) from ``low`` to ``high``, both of shape (rows, 1)."""
+    """The range of the colours: values (with ``log`` their logarithms) from ``low`` to ``high``, both of shape (rows, 1)."""
 
     low: NDArray[np.float64]
     high: NDArray[np.float64]
@@ -60,7 +60,7 @@ def scheme(sheet: Sheet, *, log: bool) -> Scheme:
 
 
 def words(sheet: Sheet, scheme: Scheme) -> list[str]:
-    """How far the colours reach."""
+    """The range of the colours, in words."""
     if sheet.own:
         return ["colours: each row by its own range" + (", by logarithms" if scheme.log else "")]
     low, high = scheme.value(0), scheme.value(1)

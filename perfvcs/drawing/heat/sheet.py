@@ -1,4 +1,4 @@
-"""What a heat map shows: names, and a grid of cells for each revision."""
+"""The contents of a heat map: names, and a grid of cells for each revision."""
 
 from __future__ import annotations
 

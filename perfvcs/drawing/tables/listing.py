@@ -41,7 +41,7 @@ class TableCell:
 
     @property
     def order(self) -> float | None:
-        """What rows are sorted by; None if the text decides."""
+        """The sort key of the rows; None to sort by the text."""
         if self.value is None and self.word in WORDS:
             return WORDS.index(self.word)
         return self.value
