@@ -7,7 +7,7 @@ import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -28,18 +28,38 @@ from perfvcs.measure.tally import About, Tally
 if TYPE_CHECKING:
     from distributed import Future
 
-KILLS = 2  # workers lost in a version's executions, after which it is given up
+KILLS = 2  # times that workers are lost in a version's executions, or hosts on which a job fails, after which it is given up
 TRIES = 3  # hosts that lose a block, or fail, before the session ends
 FAULTS = 2  # failures in a row after which a host gets no more blocks
 
 
 @dataclass(frozen=True)
 class Flying:
-    """A block on its way: which, on which worker, and when it was given out."""
+    """A block on its way: which, on which worker, and as which one it was given out."""
 
     wanted: Wanted
     worker: str
     host: str
+    turn: int
+
+
+@dataclass
+class Suspicion:
+    """Workers that were lost in the executions of a version: on which hosts, and how many times.
+
+    Those whose blocks were out when the first of them was lost count as one time, since a cut network takes several at once. ``until`` is
+    the last block that was out then.
+    """
+
+    hosts: list[str] = field(default_factory=list)
+    times: int = 0
+    until: int = 0
+
+    def add(self, flying: Flying, given: int) -> None:
+        """A worker was lost with its block, after so many were ``given`` out."""
+        self.hosts.append(flying.host)
+        if flying.turn > self.until:
+            self.times, self.until = self.times + 1, given
 
 
 @dataclass(frozen=True)
@@ -67,7 +87,7 @@ def trusted(cluster: Cluster, distrusted: Mapping[str, str]) -> list[str]:
 class HostsExecutor:
     """Runs blocks on the hosts of a cluster. A block that does not come back whole is repeated, on another host where there is one.
 
-    A version on which two workers were lost, or a job failed on two hosts (on one, where there is no other), is given up. A host that
+    A version on which workers were lost twice, or a job failed on two hosts (on one, where there is no other), is given up. A host that
     fails twice in a row gets no more blocks.
     """
 
@@ -75,7 +95,8 @@ class HostsExecutor:
         self.cluster, self.sites, self.tally = cluster, sites, tally
         self._flying: dict[Future[bytes], Flying] = {}
         self._last: dict[str, tuple[int, int]] = {}  # the execution that each worker began last
-        self._kills: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
+        self._given = 0  # blocks given out so far
+        self._kills: defaultdict[tuple[int, int], Suspicion] = defaultdict(Suspicion)
         self._failed: defaultdict[tuple[int, int], dict[str, str]] = defaultdict(dict)
         self._tries: Counter[int] = Counter()
         self._avoid: defaultdict[int, set[str]] = defaultdict(set)  # hosts on which a block failed
@@ -168,7 +189,8 @@ class HostsExecutor:
             wanted = found
             if cells := self._cells(wanted):
                 task = encode(Task(self._name, wanted.block, cells))
-                self._submit(task, Flying(wanted, worker, host))
+                self._given += 1
+                self._submit(task, Flying(wanted, worker, host, self._given))
 
     def _is_usable(self, host: str, waiting: Iterable[Wanted]) -> bool:
         """Whether a host may run any of the blocks that wait."""
@@ -272,10 +294,11 @@ class HostsExecutor:
             raise self.cluster.lost()
         pair = self._last.pop(flying.worker, None)
         if pair in self.tally.alive and pair is not None:
-            self._kills[pair].append(flying.host)
-            if len(self._kills[pair]) >= KILLS:
-                hosts = ", ".join(dict.fromkeys(self._kills[pair]))
-                self.tally.give_up(*pair, f"{len(self._kills[pair])} workers were lost while it ran (on {hosts})")
+            suspicion = self._kills[pair]
+            suspicion.add(flying, self._given)
+            if suspicion.times >= KILLS:
+                hosts = ", ".join(dict.fromkeys(suspicion.hosts))
+                self.tally.give_up(*pair, f"{len(suspicion.hosts)} workers were lost while it ran (on {hosts})")
         self._repeat(flying, waiting, f"was lost with the worker on {flying.host}")
 
     def _repeat(self, flying: Flying, waiting: deque[Wanted], how: str, cells: Sequence[int] | None = None) -> None:

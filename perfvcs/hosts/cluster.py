@@ -61,6 +61,7 @@ class Cluster:
     hosts: dict[str, str] = field(default_factory=dict)
     facts: dict[str, Facts] = field(default_factory=dict)
     flying: dict[Future[bytes], str] = field(default_factory=dict)
+    _last: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def is_there(self) -> bool:
@@ -78,8 +79,15 @@ class Cluster:
         return {address: self.hosts[address] for address in seen if address in self.hosts}
 
     def _seen(self) -> Mapping[str, Mapping[str, Any]]:
-        found: Mapping[str, Mapping[str, Any]] = self.client.scheduler_info(n_workers=-1)["workers"]
-        return found
+        """The workers that the scheduler has just now; those of its last answer where it gives none.
+
+        ``Client.scheduler_info`` is not used: its answer is kept where another thread may put one without workers before it is read.
+        """
+        scheduler: Any = self.client.scheduler
+        with suppress(OSError):
+            if scheduler is not None:
+                self._last = self.client.sync(scheduler.identity, n_workers=-1)["workers"]
+        return self._last
 
     def _checked(self, workers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
         """The hosts of workers that are as they must be."""
