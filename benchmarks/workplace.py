@@ -1,0 +1,145 @@
+"""A project, with a scheduler and workers of Dask on this machine in the place of hosts; each can be ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+WORK = "import time, sys; time.sleep(0.1); sum(i * i for i in range({count}))\n"
+PERF = [sys.executable, "-m", "perfvcs"]
+ONE = ["--nthreads", "1", "--nworkers", "1", "--resources", "perfvcs=1", "--no-nanny", "--no-dashboard"]
+
+
+class Stored(NamedTuple):
+    """A profile: its session, worker and commit, its blocks, and the wall times of its executions."""
+
+    session: str
+    worker: str
+    commit: str
+    blocks: list[int]
+    wall: list[float]
+
+
+@dataclass
+class Workplace:
+    """A project, and a scheduler with workers that can be ended."""
+
+    folder: Path
+    scheduler: subprocess.Popen[bytes] | None = None
+    address: str = ""
+
+    def __post_init__(self) -> None:
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self.project = self.folder / "project"
+        self.cache = self.folder / "cache"
+        self.before: list[str] = []  # words that start a program on a host of its own
+        self.host = self.worker_host = "127.0.0.1"  # where the scheduler and the next workers listen
+
+    def make(self, second: int, first: int = 200_000, work: str = WORK) -> None:
+        """A project of two commits, whose program computes so many steps."""
+        self.project.mkdir()
+        (self.project / "perf.toml").write_text(
+            '[hosts]\npatience = "60s"\n[[job]]\nname = "work"\ncmd = "python3 work.py"\nwarmup = 0\n'
+        )
+        subprocess.run(["git", "init", "-q", str(self.project)], check=True)
+        for count in (first, second):
+            (self.project / "work.py").write_text(work.format(count=count))
+            self.commit(f"{count}")
+
+    def commit(self, message: str) -> None:
+        """Commit all of the project."""
+        run = ["git", "-c", "user.name=bench", "-c", "user.email=bench@example.org"]
+        subprocess.run([*run, "add", "-A"], cwd=self.project, check=True)
+        subprocess.run([*run, "commit", "-q", "--allow-empty", "-m", message], cwd=self.project, check=True)
+
+    @property
+    def head(self) -> str:
+        """The newest commit."""
+        return subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=self.project, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    def start(self, workers: int) -> None:
+        """A scheduler where there is none, and as many workers as are missing."""
+        if self.scheduler is None or self.scheduler.poll() is not None:
+            self.stop()
+            file = self.folder / "scheduler.json"
+            file.unlink(missing_ok=True)
+            self.scheduler = self._start(
+                "dask_scheduler", [], "--port", "0", "--no-dashboard", "--host", self.host, "--scheduler-file", str(file)
+            )
+            while not file.exists() or not file.read_text().endswith("}"):
+                time.sleep(0.05)
+            self.address = json.loads(file.read_text())["address"]
+        self.workers = [worker for worker in self.workers if worker.poll() is None]
+        for _ in range(workers - len(self.workers)):
+            place = ["--host", self.worker_host, "--local-directory", str(self.folder)]
+            self.workers.append(self._start("dask_worker", self.before, self.address, *ONE, *place))
+
+    def _start(self, program: str, before: list[str], *words: str) -> subprocess.Popen[bytes]:
+        env = {**os.environ, "XDG_CACHE_HOME": str(self.cache)}
+        with open(self.folder / "log", "ab") as log:
+            command = [*before, sys.executable, "-m", f"distributed.cli.{program}", *words]
+            return subprocess.Popen(command, stdout=log, stderr=log, env=env)
+
+    def stop(self) -> None:
+        """End all of it."""
+        for process in (*self.workers, self.scheduler):
+            if process is not None:
+                process.kill()
+                process.wait()
+        self.workers, self.scheduler = [], None
+
+    def perf(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a command in the project."""
+        return subprocess.run([*PERF, *words], cwd=self.project, capture_output=True, text=True, check=False)
+
+    def client(self, *words: str, before: Sequence[str] = ()) -> subprocess.Popen[str]:
+        """Start a command in the project."""
+        pipe = subprocess.PIPE
+        return subprocess.Popen([*before, *PERF, *words], cwd=self.project, text=True, stdout=pipe, stderr=pipe)
+
+    def profiles(self) -> list[Stored]:
+        """All that is stored."""
+        code = (
+            "import json; from perfvcs.repository import Repository; r = Repository.find();"
+            "ps = r.profiles(h for c in r.index.commits() for h in r.index.headers([c]));"
+            "print(json.dumps([[p.collected.session, p.environment.notes['worker'], p.commit, sorted(set(p.resources.execution)),"
+            " [w for w in p.resources.metrics['wall'] if w is not None]] for p in ps]))"
+        )
+        done = subprocess.run([sys.executable, "-c", code], cwd=self.project, capture_output=True, text=True, check=False)
+        return [Stored(*row) for row in json.loads(done.stdout)] if done.returncode == 0 else []
+
+    def halves(self) -> int:
+        """Blocks of which only one version is stored."""
+        sides: dict[tuple[str, str], list[list[int]]] = {}
+        for one in self.profiles():
+            sides.setdefault((one.session, one.worker), []).append(one.blocks)
+        return sum(1 for found in sides.values() if len(found) != 2 or found[0] != found[1])
+
+    def stored(self) -> int:
+        """How many profiles the newest session has."""
+        sessions = [one.session for one in self.profiles()]
+        return Counter(sessions)[max(sessions)] if sessions else 0
+
+
+@contextmanager
+def workplace(second: int = 200_000, first: int = 200_000, work: str = WORK) -> Iterator[Workplace]:
+    """A folder that is removed in the end."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = Workplace(Path(folder))
+        found.make(second, first, work)
+        try:
+            yield found
+        finally:
+            found.stop()
