@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import NothingToCompare
-from perfvcs.locate.ends import TargetFilter, default_ends, others, require_metric, target_of, worst
+from perfvcs.locate.ends import CURE, TargetFilter, UnmeasurableEnd, default_ends, others, require_metric, target_of, worst
 from perfvcs.locate.saved import Measuring, SavedBisections, Target
 from perfvcs.locate.span import branch, span
 from perfvcs.locate.suspicion import suspects
@@ -226,7 +226,6 @@ def _settled(
     from dataclasses import replace
 
     from perfvcs.locate.decision import FIRST_PAIRS
-    from perfvcs.locate.search import CURE, UnmeasurableEnd
     from perfvcs.measure.campaign import settle
 
     ends = State(between.good), State(between.bad)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.change import NothingToCompare
 from perfvcs.check.text import benchmark, labelled
-from perfvcs.errors import UsageError, nearest
+from perfvcs.errors import PerfError, UsageError, nearest
 from perfvcs.jobs import matrix
 from perfvcs.locate.saved import Target
 from perfvcs.state import State
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 ANCESTORS = 60  # measured ones that are compared with the bad end
+CURE = "name a commit on which the benchmark runs; its own files that old commits do not have go into `overlay` of perf.toml"
+
+
+class UnmeasurableEnd(PerfError):
+    """One of the ends cannot be measured, so that nothing can be compared with it."""
+
+    exit_code = 5
 
 
 @dataclass(frozen=True)

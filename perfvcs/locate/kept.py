@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING
 from perfvcs.measure.sites import Flags, SiteKind, Sites
 
 if TYPE_CHECKING:
-    from perfvcs.measure.site import Site
+    from perfvcs.measure.site import Site, Version
+    from perfvcs.profile import Reached
 
 
 class KeptSites:
-    """The sites that were made so far, by commit, build and flags; they live as long as the ``stack``."""
+    """The sites that were made so far, by commit, build and flags; they live as long as the ``stack``.
+
+    ``warm`` as in ``Sites``: sessions that share them number their cells alike.
+    """
 
     def __init__(self) -> None:
         self.stack = ExitStack()
         self.known: dict[tuple[str, int, Flags], Site] = {}
-
-    def has(self, commit: str) -> bool:
-        """Whether a commit was prepared."""
-        return any(known == commit for known, _, _ in self.known)
+        self.warm: dict[tuple[int, Version], Reached | None] = {}
 
 
 class SessionSites(Sites):
@@ -28,7 +29,7 @@ class SessionSites(Sites):
 
     def __init__(self, like: Sites, kept: KeptSites) -> None:
         super().__init__(like.project, like.home, like.config, like.cells, like.versions, like.knobs)
-        self.kept = kept
+        self.kept, self.warm = kept, kept.warm
 
     def prepare(self, position: int, kind: SiteKind, stack: ExitStack) -> None:  # noqa: ARG002
         """Make a version's sites of one kind, unless they are there; they outlive the session and its ``stack``."""

@@ -130,3 +130,17 @@ class Quiet:
 
     def fail(self, failure: str) -> None:
         """Nothing."""
+
+
+class Once:
+    """Progress in which a line is said once: every session prepares the ends anew."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._said = progress, set[str]()
+        self.begin, self.step, self.drop, self.fail = progress.begin, progress.step, progress.drop, progress.fail
+
+    def say(self, line: str) -> None:
+        """Pass a line on that is new."""
+        if line not in self._said:
+            self._said.add(line)
+            self._progress.say(line)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from perfvcs.errors import PerfError
 from perfvcs.locate.decision import Decision, NextStep, StoppingRules, decide
+from perfvcs.locate.ends import CURE, UnmeasurableEnd
 from perfvcs.locate.guide import TIMES, Counting, counting, pays
 from perfvcs.locate.kept import KeptSites, SessionSites
 from perfvcs.locate.priors import Prior
@@ -42,13 +42,6 @@ if TYPE_CHECKING:
 PROVING = 300.0  # seconds for which quick benchmarks may go on where many noisy executions show little
 FEWEST_GUIDED = 8  # commits: of fewer, blocks are quicker
 COUNTED_MORE = 4  # commits that are counted beyond those that halving takes: the ends, and two neighbours
-CURE = "name a commit on which the benchmark runs; its own files that old commits do not have go into `overlay` of perf.toml"
-
-
-class UnmeasurableEnd(PerfError):
-    """One of the ends cannot be measured, so that nothing can be compared with it."""
-
-    exit_code = 5
 
 
 @dataclass
@@ -90,7 +83,9 @@ class Search:
         executor: Make = LocalExecutor,
     ) -> None:  # fmt: skip
         self.repository, self.config, self.span, self.begun, self.saved = repository, config, span, begun, saved
-        self.cell = replace(cell, executions=1, binaries=1, auto=None)
+        # a fresh checkout is compared with others that have run: its first execution is slower, unless its values repeat anyway
+        warmup = cell.warmup if cell.exact else max(1, cell.warmup)
+        self.cell = replace(cell, executions=1, binaries=1, auto=None, warmup=warmup)
         self.progress, self.seed, self.least, self.executor = progress, seed, least, executor
         self.touched = None if suspects is None else [one.touches for one in suspects]
         self.seen = Seen(span, begun, exact=self.cell.exact)
@@ -218,11 +213,13 @@ class Search:
 
         states = [State(self.span.commits[number]) for number in numbers]
         versions = versions_of(self.repository, states, Request(committed=True))
-        sites = SessionSites(sites_of(self.repository, self.config, [cell], versions), self.kept)
+        sites = SessionSites(sites_of(self.repository, self.config, [self.cell, cell], versions), self.kept)
         with Session(sites, Quiet(self.progress), Identity.new(self.seed)) as session:
             self.begun.built += [state.commit for state in states if state.commit not in self.begun.built]
             session.begin({0: 1})
-            session.run({0: 1})
+            session.warm_up({0: 1})  # without counting: Python compiles what it imports
+            session.begin({1: 1})
+            session.run({1: 1})
             by_commit = {profile.commit: level(profile) for profile in session.profiles()}
         found = {number: by_commit.get(self.span.commits[number], []) for number in numbers}
         return {number: values[0] for number, values in found.items() if values and values[0] > 0}
@@ -264,9 +261,7 @@ class Search:
         numbers = self.seen.commits(step.what, step.commit)
         states = [State(self.span.commits[number]) for number in numbers]
         versions = versions_of(self.repository, states, Request(committed=True))
-        ready = all(self.kept.has(state.commit) for state in states)
-        cell = replace(self.cell, warmup=0) if ready and self.executor is LocalExecutor else self.cell
-        sites = SessionSites(sites_of(self.repository, self.config, [cell], versions), self.kept)
+        sites = SessionSites(sites_of(self.repository, self.config, [self.cell], versions), self.kept)
         identity = Identity.new(self.seed)
         outcome = CampaignOutcome()
         about = Measuring(identity.session, step.what, self.span.commits[step.commit] if step.commit else "")
@@ -335,21 +330,8 @@ def _is_over(deadline: float | None) -> bool:
 @contextmanager
 def measuring(repository: Repository, progress: Progress, *, wait: bool) -> Iterator[Progress]:
     """The right to measure, seen by others."""
+    from perfvcs.locate.laboratory import Once
     from perfvcs.measure.announcement import announced
 
     with announced(repository.home, (), progress) as seen, repository.measuring(wait=wait):
-        yield _Once(seen)
-
-
-class _Once:
-    """Progress in which a line is said once: every session prepares the ends anew."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress, self._said = progress, set[str]()
-        self.begin, self.step, self.drop, self.fail = progress.begin, progress.step, progress.drop, progress.fail
-
-    def say(self, line: str) -> None:
-        """Pass a line on that is new."""
-        if line not in self._said:
-            self._said.add(line)
-            self._progress.say(line)
+        yield Once(seen)

@@ -22,7 +22,6 @@ from perfvcs.measure.series import CellSeries
 from perfvcs.measure.sites import SiteKind, Sites
 from perfvcs.measure.tally import About, Tally
 from perfvcs.measure.turns import draw, turns
-from perfvcs.profile import Reached
 
 FAILED = 5  # exit code of a failed measurement, after which the others go on
 SHORTEST = 0.001  # seconds of a time-out
@@ -88,7 +87,6 @@ class LocalExecutor:
         self.cells, self.versions = sites.cells, sites.versions
         self._runs = 0
         self._functions = False
-        self._reached: dict[tuple[int, int], Reached] = {}
 
     def hosts(self) -> list[Facts]:
         """This one."""
@@ -140,14 +138,21 @@ class LocalExecutor:
             self._series.of(number, position, blocks.of(number, position)[-1].seen[position].engine)
 
     def warm_up(self, cells: Sequence[int]) -> None:
-        """Run the warm-up executions of these cells, and drop what they measured; the first records functions."""
+        """Run the warm-up executions of these cells, and drop what they measured; the first records functions.
+
+        Versions whose sites an earlier session has warmed up are left out.
+        """
         for number in cells:
-            cell = self.cells[number]
-            for turn in range(cell.warmup):
+            cell, alive = self.cells[number], self.tally.versions_of(number)
+            cold = [position for position in alive if (number, self.versions[position]) not in self.sites.warm]
+            for position in set(alive).difference(cold):
+                self.tally.skip(number, position, cell.warmup * cell.binaries)
+            for turn in range(cell.warmup if cold else 0):
                 for binary in range(cell.binaries if self.tally.fits(number) else 0):
                     self._functions = not turn and not binary
-                    seen = self._turn(number, self.tally.versions_of(number), WARM_UP, binary).seen
-                    self._reached |= {(number, position): one.reached for position, one in seen.items() if one.reached}
+                    for position, seen in self._turn(number, cold, WARM_UP, binary).seen.items():
+                        place = number, self.versions[position]
+                        self.sites.warm[place] = seen.reached or self.sites.warm.get(place)
         self._functions = False
 
     def running(self, blocks: Iterable[Wanted]) -> Iterator[None]:
@@ -167,7 +172,7 @@ class LocalExecutor:
             place: About(
                 self._series.job(place.number, place.position, engine=place.engine),
                 self.sites.environment(place.number, place.position, self.before, state),
-                self._reached.get((place.number, place.position)),
+                self.sites.warm.get((place.number, self.versions[place.position])),
             )
             for place in places
         }

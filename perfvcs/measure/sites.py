@@ -27,7 +27,7 @@ from perfvcs.measure.interpreter import probe
 from perfvcs.measure.program import resolve
 from perfvcs.measure.site import Site, Version, prepare
 from perfvcs.measure.virtualenv import VirtualEnvironment
-from perfvcs.profile import Environment, Job
+from perfvcs.profile import Environment, Job, Reached
 
 Flags = tuple[str, ...]
 
@@ -58,6 +58,7 @@ class Sites:
         self._flags = [cell.collector.flags(shlex.split(cell.cmd)[0]) if config.build else () for cell in cells]
         self._sites: dict[tuple[int, int, Flags], Site] = {}
         self._texts: dict[tuple[Path, Workload | None], str] = {}
+        self.warm: dict[tuple[int, Version], Reached | None] = {}  # cells on versions that were warmed up, and what ran then
 
     def kinds(self) -> Iterator[SiteKind]:
         """The kinds of sites that each version needs."""

@@ -125,6 +125,19 @@ def test_counts_of_instructions_say_where_to_look_if_times_show_nothing(project,
     assert found["instructions"]["commits"][commits[6]] > 0.9
 
 
+def test_the_first_execution_in_a_checkout_does_not_count(project, perf):
+    project.configure(f'cmd = "{sys.executable} -S work.py"')
+    commits = []
+    for number, level in enumerate(stepped(9, 5)):
+        slow_at_first = f'level = {level} * (1 if os.path.exists("ran") else 1e9); open("ran", "w").close()'
+        text = work(level).replace(f"level = {level}", slow_at_first)
+        commits.append(project.commit(f"change {number}", **{"work.py": f"{text}ignored = {number}\n"}))
+    found = json.loads(perf("bisect", commits[0], *ASK, "--json").out)
+    assert [one["commit"] for one in found["named"]] == [commits[5]]
+    between = [row["value"] for row in found["commits"][:-1] if row["value"] is not None]
+    assert len(between) >= 2 and max(between) < 1.3
+
+
 def test_what_a_bisection_found_is_what_check_says(project, perf):
     commits = history(project, stepped(9, 5, 0.05), noise=0.01)
     perf("bisect", commits[0], *ASK)
