@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from perfvcs.locate.bisection import Bisection
     from perfvcs.repository import Repository
 
-LEFT, RIGHT, TOP, BOTTOM = 50.0, 990.0, 20.0, 270.0  # of the drawing, in its own units
+LEFT, RIGHT, TOP, BOTTOM = 105.0, 990.0, 20.0, 270.0  # of the drawing, in its own units
 LOWEST, HIGHEST = -0.25, 1.25  # levels that are drawn
 MOST_BARS = 1000  # that can be told apart
 MOST_ROWS = 500
@@ -59,6 +59,8 @@ def page(repository: Repository, bisection: Bisection) -> str:
         bars=_bars(bisection),
         points=_points(bisection),
         scale=scale,
+        left_edge=LEFT,
+        right_edge=RIGHT,
         rows=rows,
         left=left,
     )
