@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import NothingToCompare
-from perfvcs.locate.ends import CURE, TargetFilter, UnmeasurableEnd, default_ends, others, require_metric, target_of, worst
+from perfvcs.locate.ends import (
+    CURE,
+    TargetFilter,
+    UnmeasurableEnd,
+    default_ends,
+    others,
+    require_metric,
+    require_room,
+    target_of,
+    worst,
+)
 from perfvcs.locate.saved import Measuring, SavedBisections, Target
 from perfvcs.locate.span import branch, span
 from perfvcs.locate.suspicion import suspects
@@ -237,6 +247,7 @@ def _settled(
     except NothingToCompare:
         if not outcome.failures:
             raise
+        require_room(repository.home, [failure.reason for failure in outcome.failures])
         names = " and ".join(dict.fromkeys(failure.version for failure in outcome.failures))
         raise UnmeasurableEnd(f"{names} cannot be measured (see above): {CURE}") from None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.change import NothingToCompare
 from perfvcs.check.text import benchmark, labelled
-from perfvcs.errors import PerfError, UsageError, nearest
+from perfvcs.errors import CURES, PerfError, UsageError, disk_is_full, nearest
 from perfvcs.jobs import matrix
 from perfvcs.locate.saved import Target
 from perfvcs.state import State
@@ -17,6 +19,7 @@ from perfvcs.text.naming import Named, meant, metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from perfvcs.check.change import Change, Report
     from perfvcs.jobs import Cell
@@ -27,10 +30,21 @@ ANCESTORS = 60  # measured ones that are compared with the bad end
 CURE = "name a commit on which the benchmark runs; its own files that old commits do not have go into `overlay` of perf.toml"
 
 
+class FullDisk(PerfError):
+    """Commits could not be measured because the disk is full, which says nothing of them."""
+
+
 class UnmeasurableEnd(PerfError):
     """One of the ends cannot be measured, so that nothing can be compared with it."""
 
     exit_code = 5
+
+
+def require_room(home: Path, reasons: Iterable[str]) -> None:
+    """Raise FullDisk where something failed for one of the ``reasons`` on a disk without room: it is not the commit that fails."""
+    lacking = os.strerror(errno.ENOSPC)
+    if any(lacking in reason or disk_is_full(home) for reason in reasons):
+        raise FullDisk(CURES[errno.ENOSPC])
 
 
 @dataclass(frozen=True)

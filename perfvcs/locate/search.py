@@ -11,7 +11,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from perfvcs.locate.decision import Decision, NextStep, StoppingRules, decide
-from perfvcs.locate.ends import CURE, UnmeasurableEnd
+from perfvcs.locate.ends import CURE, UnmeasurableEnd, require_room
 from perfvcs.locate.guide import TIMES, Counting, counting, pays
 from perfvcs.locate.kept import KeptSites, SessionSites
 from perfvcs.locate.priors import Prior
@@ -299,8 +299,9 @@ class Search:
                 )
 
     def _skip(self, session: Session, numbers: Sequence[int]) -> None:
-        """Take commits that failed out of the search; raises UnmeasurableEnd for an end."""
+        """Take commits that failed out of the search; raises UnmeasurableEnd for an end, FullDisk."""
         reasons = {failure.version: failure.reason for failure in session.failures}
+        require_room(self.repository.home, reasons.values())
         for number, version in zip(numbers, session.versions, strict=True):
             if version.name in reasons:
                 if number in (0, self.span.last):

@@ -138,6 +138,23 @@ def test_the_first_execution_in_a_checkout_does_not_count(project, perf):
     assert len(between) >= 2 and max(between) < 1.3
 
 
+def test_a_full_disk_ends_it_in_one_line_and_is_held_against_no_commit(project, perf, tmp_path):
+    project.configure(f'cmd = "{sys.executable} -S work.py"')
+    disk, levels = tmp_path / "disk", stepped(7, 4)
+    disk.symlink_to("/dev/full")
+    commits = []
+    for number, level in enumerate(levels):
+        writes = f"with open({str(disk)!r}, 'w') as file: file.write('x')\n" if 0 < number < len(levels) - 1 else ""
+        commits.append(project.commit(f"change {number}", **{"work.py": f"{work(level)}{writes}ignored = {number}\n"}))
+    said = perf("bisect", commits[0], *ASK, code=1)
+    assert said.err.splitlines()[-1] == "perf: the disk is full: free some space and run the command again"
+    disk.unlink()
+    disk.symlink_to("/dev/null")
+    found = json.loads(perf("bisect", "--json").out)
+    assert [one["commit"] for one in found["named"]] == [commits[4]]
+    assert len(found["sessions"]) > 1 and not [row for row in found["commits"] if row["skipped"]]
+
+
 def test_what_a_bisection_found_is_what_check_says(project, perf):
     commits = history(project, stepped(9, 5, 0.05), noise=0.01)
     perf("bisect", commits[0], *ASK)
