@@ -154,6 +154,7 @@ class Followed:
     seconds: list[float] = field(default_factory=list)
     documents: list[float] = field(default_factory=list)  # seconds of commits that change nothing but documents
     causes: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)  # tests that are kept, of all commits, by the kind of the reason
     runs: int = 0
     compared: int = 0
     left_out: int = 0
@@ -169,6 +170,9 @@ class Followed:
             "commits without files that everything notices": len(self.by_code),
             "kept of these, mean %": round(100 * statistics.mean(self.by_code), 1) if self.by_code else None,
             "everything kept because": dict(self.causes.most_common(4)),
+            "of all that is kept, %": {
+                reason: round(100 * count / self.reasons.total(), 1) for reason, count in self.reasons.most_common(6)
+            },
             "seconds per commit, median and most": [round(statistics.median(self.seconds), 2), round(max(self.seconds), 2)],
             "seconds of documents, most": round(max(self.documents), 2) if self.documents else None,
             "commits run": self.runs, "pairs of counts": self.compared, "of tests left out": self.left_out, "changes of 5 %": self.changed,
@@ -229,20 +233,32 @@ def decide(project: Project, home: Path, old: str, new: str, known: dict[str, Re
     made = changes(project, old, new)
     outside = frozenset().union(*(reach.outside for reach in known.values()))
     reached = impact(made, Sources(project, home, new), outside)
-    run = {
-        name
-        for name, reach in known.items()
-        if choose(BenchmarkUnit("tests", "pytest", name), BenchmarkReach(reach), reached).run
-    }
+    choices = [
+        choose(BenchmarkUnit("tests", "pytest", name), BenchmarkReach(reach), reached) for name, reach in sorted(known.items())
+    ]
+    run = {choice.unit.uid for choice in choices if choice.run}
     found.seconds.append(time.perf_counter() - began)
     found.kept.append(len(run) / max(1, len(known)))
     if reached.everything:
-        found.causes[next(iter(reached.everything.values()))] += 1
+        cause = next(iter(reached.everything.values()))
+        found.causes[cause] += 1
+        found.reasons[cause] += len(run)
     else:
         found.by_code.append(found.kept[-1])
+        found.reasons.update(kind(choice.reason) for choice in choices if choice.run)
     if made.nothing:
         found.documents.append(found.seconds[-1])
     return run, not made.nothing
+
+
+def kind(reason: str) -> str:
+    """What the reasons of a kind have in common: what comes before the names in them, and whether the function itself changed."""
+    found = next(
+        word
+        for word in ("it starts processes", "its process loads", "looks names up", "loads", "runs", "")
+        if reason.startswith(word)
+    )
+    return f"{found} a function that changed" if found == "runs" and reason.endswith(" changed") else found
 
 
 def main() -> None:

@@ -164,14 +164,14 @@ def test_what_a_bisection_found_is_what_check_says(project, perf):
 
 
 def test_git_bisect_finds_the_commit_with_our_exit_codes(project):
-    # only the program's own cost is to count, and a change of less than half of what is sought is none
+    # only the program's own cost is to count, on a busy machine too (12 pairs), and a change of less than half of what is sought is none
     others = [f'[[check]]\nmetric = "{name}"\ndelta = "1000%"' for name in ("wall", "cpu", "maxrss", "pss")]
     commits = history(
         project, stepped(8, 5, 0.5), noise=0.01, top='[[check]]\nmetric = "cost"\ndelta = "20%"\n' + "\n".join(others)
     )
     project.git("bisect", "start", "HEAD", commits[0])
     done = subprocess.run(
-        ["git", "bisect", "run", *COMMAND, "check", "--measure", "--bisect-codes", commits[0], "HEAD", "-n", "6"],
+        ["git", "bisect", "run", *COMMAND, "check", "--measure", "--bisect-codes", commits[0], "HEAD", "-n", "12"],
         cwd=project.root, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert f"{commits[5]} is the first bad commit" in done.stdout, done.stdout + done.stderr
