@@ -175,7 +175,7 @@ def test_a_scheduler_and_its_workers_are_as_they_must_be(
         worker = empty.add(*options)
         assert reason in refused(perf, empty.address)
         end(worker)
-    worker = empty.add()
+    worker = empty.add(env={"XDG_CACHE_HOME": str(tmp_path / "one")})
     job.write("uncommitted", "x")
     said = in_fork(perf, "collect", "--scheduler", empty.address)
     assert "has changes that are not committed, which do not travel to hosts: commit them" in said.err
@@ -186,7 +186,7 @@ def test_a_scheduler_and_its_workers_are_as_they_must_be(
         other.undo()
         other.setattr(connection, "version", lambda _: "1.2.3")
         assert "and here is 1.2.3: install the same everywhere" in refused(perf, empty.address)
-    twin = empty.add(env={"XDG_CACHE_HOME": str(tmp_path)})  # sees nobody else there, so it takes the host's name, too
+    twin = empty.add(env={"XDG_CACHE_HOME": str(tmp_path / "two")})  # sees nobody else there, so it takes the host's name, too
     empty.wait()
     assert f"are both on a host called {socket.gethostname()}: give each host its own name" in refused(perf, empty.address)
     end(twin)
