@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from perfvcs.drawing.parts import DrawnUnit, measured, places
-from perfvcs.profile import REPEATED, Metric, Profile
+from perfvcs.profile import REPEATED, Metric, Profile, Resources
 from perfvcs.subject import Subject
 from perfvcs.summary import PACE, RECORDER, SAMPLER
 from perfvcs.text.quantity import quantity
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
 
 NOTHING = "no row has a usable value"  # why a view does not draw what has rows
+FIRST = 1000  # rows that are looked at before all are
 MOMENT, RATE = "moment", "rate"  # columns that say when a row was taken, in s, and for how many calls it stands
 CALLS = {RATE: "", PACE: "s", "cost": "s"}  # columns of recorded calls that tell of the recording, with their units
 AGAIN = ("self", "share")  # metrics that tell of stacks what another one tells of functions
@@ -124,39 +125,55 @@ def only(profile: Profile, metric: str) -> Profile:
 
 def several(profile: Profile, metric: str) -> bool:
     """Whether a metric has values of more than one unit."""
+    if len(profile.resources.names) == 1 and profile.resources.size is None:
+        return False
+    return any(_several(rows, metric) for rows in _first_few_and_all(profile, metric))
+
+
+def _several(rows: Resources, metric: str) -> bool:
     import numpy as np
 
-    rows = profile.resources
     known = np.isfinite(rows.array(metric))
     sizes = [rows.array("size")[known]] if rows.size is not None else []
     return any(len(np.unique(column)) > 1 for column in (np.asarray(rows.uid, dtype=np.int64)[known], *sizes))
+
+
+def _first_few_and_all(profile: Profile, metric: str) -> Iterator[Resources]:
+    """The rows that say whether any has some property: the first ones mostly do, without a million being converted."""
+    rows = profile.resources
+    if len(rows) > FIRST:
+        optional = {name: getattr(rows, name) for name in ("iteration", "mark", "size")}
+        cut: dict[str, Any] = {name: column[:FIRST] for name, column in optional.items() if column is not None}
+        metrics = {name: rows.metrics[name][:FIRST] for name in {metric, *_aside(profile)}}
+        yield replace(rows, uid=rows.uid[:FIRST], metrics=metrics, **cut)
+    yield rows
 
 
 def over_time(profile: Profile, metric: str) -> bool:
     """Whether rows of a metric have a moment, or are samples taken at intervals."""
     import numpy as np
 
-    rows = profile.resources
     if MOMENT in _aside(profile):
-        return bool(np.isfinite(rows.array(metric) + rows.array(MOMENT)).any())
+        return any(np.isfinite(rows.array(metric) + rows.array(MOMENT)).any() for rows in _first_few_and_all(profile, metric))
     counter = profile.metrics[metric].better == "none"  # others are what the command itself reported
-    sampled = profile.job.collector == SAMPLER and counter and rows.iteration is not None
-    return sampled and bool(np.asarray(rows.integers("iteration"), dtype=np.int64)[np.isfinite(rows.array(metric))].any())
+    if profile.job.collector != SAMPLER or not counter or profile.resources.iteration is None:
+        return False
+    few_and_all = _first_few_and_all(profile, metric)
+    return any(np.asarray(rows.integers("iteration"))[np.isfinite(rows.array(metric))].any() for rows in few_and_all)
 
 
 def valued(profiles: BothSides, metrics: Sequence[str]) -> bool:
     """Whether some metric has a finite value, of an execution that was not repeated."""
     every = ((one, metric) for side in profiles for one in side for metric in metrics if metric in one.metrics)
-    return any(_counting(one, metric).any() for one, metric in every)
+    return any(_counting(rows, metric).any() for one, metric in every for rows in _first_few_and_all(one, metric))
 
 
-def _counting(profile: Profile, metric: str) -> NDArray[np.bool_]:
+def _counting(rows: Resources, metric: str) -> NDArray[np.bool_]:
     """Mask of the rows with a finite value, of executions that were not repeated."""
     import numpy as np
 
-    mark = np.asarray(profile.resources.integers("mark"), dtype=np.int64)
-    counting: NDArray[np.bool_] = np.isfinite(profile.resources.array(metric)) & (mark != REPEATED)
-    return counting
+    counting: NDArray[np.bool_] = np.isfinite(rows.array(metric))
+    return counting if rows.mark is None else counting & (np.asarray(rows.mark, dtype=np.int64) != REPEATED)
 
 
 def alike(subject: Subject, metric: str) -> list[BothSides]:
@@ -196,7 +213,7 @@ def rows_of(profiles: Sequence[Profile], metric: str) -> UnitRows | None:
     having = [profile for profile in profiles if metric in profile.metrics]
     for profile in having:
         rows = profile.resources
-        kept = _counting(profile, metric)
+        kept = _counting(rows, metric)
         if not kept.any():
             continue
         codes = np.empty(len(rows), dtype=np.int64)
