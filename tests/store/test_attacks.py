@@ -82,6 +82,12 @@ def another_common_folder(perf: Path, victim: Victim) -> None:
     (perf / "store" / "commondir").write_text("../other\n")
 
 
+def many_at_once(perf: Path, victim: Victim) -> None:
+    """All that can stand in one folder beside each other."""
+    for name in TOGETHER:
+        RECIPES[name](perf, victim)
+
+
 RECIPES = {
     "worktrees": linked("worktrees", "../.."),
     "tmp": linked("tmp", "../.."),
@@ -102,7 +108,12 @@ RECIPES = {
     "lazy fetch": store_with_a_missing_blob,
     "alternates": alternates,
     "commondir": another_common_folder,
+    "many at once": many_at_once,
 }
+TOGETHER = (
+    "commondir", "worktrees", "tmp", "making", "aside", "lock", "process lock", "accept lock", "index", "pages", "log file", "write lock",
+    "alternates",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -124,6 +135,15 @@ def attack(tmp_path: Path, victim: Victim, recipe: str) -> Project:
 def runs(victim: Victim, perf: Perf, *commands: tuple[str, ...]) -> list[Said]:
     os.chdir(victim.clone)
     return [perf(*command, code=None) for command in commands]
+
+
+def left(victim: Victim) -> list[Path]:
+    """The links in the folder, and what its store borrows from elsewhere."""
+    perf = victim.clone / ".perf"
+    links = [path for path in perf.rglob("*") if path.is_symlink() and path.parts[-3:-2] != ("worktrees",)]
+    return links + [
+        path for path in (perf / "store" / "objects" / "info" / "alternates", perf / "store" / "commondir") if path.exists()
+    ]
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -168,11 +188,10 @@ def test_a_perf_folder_from_an_archive_is_refused_and_can_be_adopted_without_har
     if recipe not in ("itself", "lazy fetch", "store"):
         assert perf("fsck").out == "1 profile can be read, all intact; the index is rebuilt\n"
     if recipe != "itself":
+        assert not left(victim)
+    if recipe not in ("itself", *TOGETHER):
         runs(victim, perf, *READING)
-        links = [
-            path for path in (victim.clone / ".perf").rglob("*") if path.is_symlink() and path.parts[-3:-2] != ("worktrees",)
-        ]
-        assert not links
+        assert not left(victim)
     assert victim.untouched()
 
 
