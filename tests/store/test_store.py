@@ -446,7 +446,7 @@ for first in range(start, start + count, each):
 
 @pytest.mark.parametrize("each", [1, 5, 100])
 def test_eight_processes_lose_none(store: Store, each: int) -> None:
-    count = 100 if each > 1 else 25
+    count = {1: 12, 5: 60, 100: 100}[each]
     processes = [child(ADDING, store.path, number * count, count, each) for number in range(8)]
     reported = [path for process in processes for path in process.communicate()[0].split()]
     assert all(process.returncode == 0 for process in processes)
