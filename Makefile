@@ -1,8 +1,8 @@
 # make demo    measure eight releases of a real package, check neighbours, write the pages (three minutes with its set-up)
 # make demo-curves  the same of a skip list in Python and C++, every call against its size
-# make test    lint, types and every test; with ARGS only pytest with these: make test ARGS='-k store'
+# make test    lint, types, every test and the branches of the rooms that judge; with ARGS only pytest with these: make test ARGS='-k store'
 # make explore  the tests by examples, with examples that nobody has tried; a failure prints how to repeat it
-# make coverage  the branches of the rooms that judge, in the process of their own tests; with ARGS=--all of everything, in all processes (slow)
+# make coverage  only these branches, by the tests of these rooms; with ARGS=--all the branches of everything, in all processes (slow)
 # make site    make a site with a search of docs/, in build/docs, and the manual page of all commands, in build/man
 # make docs    the same, after running the commands of every document and recording those that take seconds, which `make test` compares
 # make lint    ruff and mypy only
@@ -18,13 +18,14 @@ WORKERS = 3
 IN_TEST = .venv-test/bin/python -m
 NOT = --extend-exclude demo/sqlparse,demo/skiplist
 COVERED = $(IN_PROCESS) COVERAGE_RCFILE="$(SETTINGS)" COVERAGE_PROCESS_START="$(SETTINGS)" COVERAGE_FILE="$(CURDIR)/.coverage"
+CORE = tests/statistics tests/check tests/store/test_profile.py tests/store/test_summary.py tests/text/test_units.py
 ifeq ($(ARGS),--all)
 SETTINGS = $(CURDIR)/pyproject.toml
 MEASURED =
 else
 SETTINGS = $(CURDIR)/.ci/core.toml
-IN_PROCESS = COVERAGE_IN_PROCESS=1
-MEASURED = -m "not simulation" tests/statistics tests/check tests/store/test_profile.py tests/store/test_summary.py tests/text/test_units.py
+IN_PROCESS = COVERAGE_IN_PROCESS="$(CORE)"
+MEASURED = -m "not simulation" $(CORE)
 endif
 
 .PHONY: help demo demo-curves test explore coverage site docs lint fresh clean
@@ -48,10 +49,12 @@ TYPED = wait $$mypy || failed="$$failed mypy"; cat .venv-test/mypy.log; rm -f .v
 PYTEST = PATH="$$PATH:$(CURDIR)/.venv-test/bin" $(IN_TEST) pytest
 # In a fresh clone each worker would compile perfvcs and all tests by itself, for longer than one takes that only collects them.
 COMPILED = test -d tests/__pycache__ || $(PYTEST) --collect-only -qq >/dev/null 2>&1 || :
-EVERY_TEST = $(COMPILED); $(PYTEST) -n $(WORKERS) --dist worksteal || failed="$$failed pytest"
+WITH_COVERAGE = rm -f .coverage .coverage.* .coverage-skipped; $(COVERED) $(PYTEST) -n $(WORKERS) --dist worksteal
 # The bound of coverage is for a run of everything: where a tool is missing, another one would hold each time.
 UNBOUND = { echo "coverage: no bound, since $$(cat .coverage-skipped) tests were skipped for what is missing here" >&2; echo --fail-under=0; }
 BOUND = $$(! test -f .coverage-skipped || $(UNBOUND))
+BRANCHES = (export $(COVERED); $(IN_TEST) coverage combine --quiet && $(IN_TEST) coverage report $(BOUND)) || failed="$$failed coverage"
+EVERY_TEST = $(COMPILED); $(WITH_COVERAGE) || failed="$$failed pytest"; $(BRANCHES)
 VERDICT = test -z "$$failed" || { echo "make $@: failed:$$failed" >&2; exit 1; }
 
 test: .venv-test/installed
@@ -65,11 +68,7 @@ explore: .venv-test/installed
 	@PERFVCS_EXAMPLES=explore $(PYTEST) -n $(WORKERS) --dist worksteal -m hypothesis $(ARGS)
 
 coverage: .venv-test/installed
-	@rm -f .coverage .coverage.* .coverage-skipped
-	@failed=; export $(COVERED); \
-	  $(PYTEST) -n $(WORKERS) --dist worksteal $(MEASURED) || failed="$$failed pytest"; \
-	  $(IN_TEST) coverage combine --quiet && $(IN_TEST) coverage report $(BOUND) || failed="$$failed coverage"; \
-	  $(VERDICT)
+	@failed=; $(WITH_COVERAGE) $(MEASURED) || failed="$$failed pytest"; $(BRANCHES); $(VERDICT)
 
 site: .venv-test/installed
 	@$(IN_TEST) sphinx -q -n -W --keep-going -b html docs build/docs && $(IN_TEST) sphinx -q -b man docs build/man && \

@@ -69,7 +69,7 @@ class Opened:
     def wait(self, condition: str) -> None:
         from selenium.webdriver.support.ui import WebDriverWait
 
-        WebDriverWait(self.browser, 60).until(lambda driver: driver.execute_script(f"return {condition}"))
+        WebDriverWait(self.browser, 300).until(lambda driver: driver.execute_script(f"return {condition}"))
 
     def problems(self) -> list[str]:
         """What the console says above chatter, and what was drawn or loaded that should not."""

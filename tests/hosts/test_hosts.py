@@ -28,7 +28,7 @@ warmup = 0
 """
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
     """Two workers."""
     with cluster(tmp_path_factory.mktemp("hosts"), 2) as found:

@@ -16,7 +16,7 @@ from perfvcs import page, plugins
 from perfvcs.subject import Subject
 
 pytestmark = BROWSER
-SECONDS = 60
+SECONDS = 300
 TALL = 4000
 LISTEN = """
 window.violations = [];
