@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from perfvcs.collectors._shared.functions import PROCESSES, PYTHON
+from perfvcs.collectors._shared.functions import PROCESSES, PYTHON_PATHS
 from perfvcs.collectors.pytest.names import qualified
 from perfvcs.collectors.pytest.notes import read_notes
 from perfvcs.git.project import Project
@@ -117,7 +117,7 @@ class Tests:
             "library": str(self.library), "counts": str(folder / "counts.json"),
         }  # fmt: skip
         (folder / "request").write_text(json.dumps(request))
-        path = os.pathsep.join(map(str, (self.scratch / "plugin", INSIDE, PYTHON, self.root, self.root / "src")))
+        path = os.pathsep.join(map(str, (self.scratch / "plugin", INSIDE, PYTHON_PATHS, self.root, self.root / "src")))
         environment = {
             "PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": path, "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8",
             "PYTHONDONTWRITEBYTECODE": "1", "SELECTION_REQUEST": str(folder / "request"), "TZ": "UTC",

@@ -25,7 +25,7 @@ from perfvcs.git.bare import Bare
 from perfvcs.git.stream import Import
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
-from perfvcs.store import FORMAT
+from perfvcs.store import STORE_FORMAT
 
 REFERENCE = "refs/perf/profiles"
 PERF = (sys.executable, "-P", "-m", "perfvcs")
@@ -253,7 +253,7 @@ def packing(folder: Path, count: int, profiles: int, chance: random.Random) -> i
 def importing(shared: Path, tip: str | None = None) -> Iterator[Import]:
     """A stream of a commit at the reference."""
     with closing(Import(Bare(shared), REFERENCE)) as stream:
-        stream.commit(tip, "Eve <eve@example.org>", 1_790_000_000, "mine", {} if tip else {"format": stream.blob(FORMAT)})
+        stream.commit(tip, "Eve <eve@example.org>", 1_790_000_000, "mine", {} if tip else {"format": stream.blob(STORE_FORMAT)})
         yield stream
         stream.finish()
 
@@ -266,7 +266,7 @@ def tree(shared: Path, *entries: tuple[str, str, str]) -> str:
 
 def pointed(shared: Path, top: str) -> None:
     """Let the reference have a tree with a store's mark."""
-    mark = git(shared, "hash-object", "-w", "--stdin", data=FORMAT)
+    mark = git(shared, "hash-object", "-w", "--stdin", data=STORE_FORMAT)
     entries = sorted([("40000", "8c", top), ("100644", "format", mark)], key=lambda entry: entry[1])
     git(shared, "update-ref", REFERENCE, git(shared, "commit-tree", tree(shared, *entries), "-m", "mine"))
 

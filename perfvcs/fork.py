@@ -13,7 +13,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 FEWEST_ITEMS = 16  # for which forks are worth it
-TURNS = 64  # in which the forks take the items: fewer would leave one of them waiting at the end, more cost a message each
+FORK_ROUNDS = 64  # in which the forks take the items: fewer would leave one of them waiting at the end, more cost a message each
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 
 _assigned: list[Callable[[int], Any]] = []  # in a fork: the work on the item with a number
@@ -38,7 +38,7 @@ def shared(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of the threads of a library for matrices, which knows of forks
             with ProcessPoolExecutor(2, get_context("fork"), _begin, begin) as pool:
-                return list(pool.map(_turn, range(len(items)), chunksize=-(-len(items) // TURNS)))
+                return list(pool.map(_turn, range(len(items)), chunksize=-(-len(items) // FORK_ROUNDS)))
     except (BrokenProcessPool, OSError):  # one was killed, or there may be no more processes
         for child in {*active_children()} - before:
             child.kill()

@@ -12,7 +12,7 @@ from pathlib import Path
 from perfvcs.descriptors import plain
 from perfvcs.errors import PerfError
 
-POLL = 0.2
+LOCK_POLL = 0.2
 
 
 class Locked(PerfError):
@@ -32,7 +32,7 @@ def hold(path: Path, *, wait: bool = False) -> Iterator[None]:
                 holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
                 who = f"process {holder}" if holder else "another process"
                 raise Locked(f"{who} is measuring here, and two at once would disturb each other: wait for it, or use --wait")
-            time.sleep(POLL)
+            time.sleep(LOCK_POLL)
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield

@@ -20,7 +20,7 @@ from perfvcs.keeper import MARKER
 MAX_OUTPUT = 1 << 30
 TAIL = 400
 GRACE = 2.0
-PATIENCE = 5.0  # seconds that processes get to die after SIGKILL
+DEATH_PATIENCE = 5.0  # seconds that processes get to die after SIGKILL
 
 
 class CommandFailed(PerfError):
@@ -112,7 +112,7 @@ def stop(session: int, marker: str, grace: float = 0.0) -> int:
     while (left := _members(session, marker)) and time.monotonic() < until:
         time.sleep(0.01)
     seen: set[int] = set()
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + DEATH_PATIENCE
     while left and time.monotonic() < until:
         seen.update(left)
         for pid in left:

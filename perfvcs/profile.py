@@ -10,7 +10,7 @@ import msgspec
 from msgspec import structs
 
 from perfvcs.foreign import UNDECODABLE
-from perfvcs.validity import INTEGER_COLUMNS, MAX_BYTES, MAX_HEADER, MAX_ROWS, Malformed, check, check_sizes, require
+from perfvcs.validity import INTEGER_COLUMNS, MAX_HEADER, MAX_PROFILE, MAX_ROWS, Malformed, check, check_sizes, require
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -287,8 +287,8 @@ _numbers = msgspec.json.Decoder(list[float | None])
 
 def decode(document: bytes) -> Profile:
     """The profile in a JSON document; raises Malformed with the place of the first thing wrong."""
-    if len(document) > MAX_BYTES:
-        raise Malformed(f"a profile of {len(document):,} bytes is over the limit of {MAX_BYTES:,}")
+    if len(document) > MAX_PROFILE:
+        raise Malformed(f"a profile of {len(document):,} bytes is over the limit of {MAX_PROFILE:,}")
     try:
         if len(document) > MAX_HEADER:
             check_sizes(document)

@@ -21,7 +21,7 @@ from perfvcs.index import Index
 from perfvcs.index.former import FormerNames
 from perfvcs.lock import Locked, hold
 from perfvcs.lookup import of_jobs
-from perfvcs.rules import FILE, LARGEST_FILE, Rules
+from perfvcs.rules import FILE, LARGEST_RULES, Rules
 from perfvcs.state import State, States
 from perfvcs.store import Store
 from perfvcs.store.document import fold
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from perfvcs.profile import Profile
     from perfvcs.summary import Header, Measured
 
-HISTORY = 60  # ancestors with profiles that tell how much a series moves between sessions
+NEAREST_ANCESTORS = 60  # ancestors with profiles that tell how much a series moves between sessions
 
 
 class Repository:
@@ -268,7 +268,7 @@ class Repository:
     def _configures(self, word: bytes) -> bool:
         """Whether perf.toml has a word; where it cannot be read, whoever needs it says so."""
         try:
-            return word in content(self.project.root / FILE, LARGEST_FILE)
+            return word in content(self.project.root / FILE, LARGEST_RULES)
         except OSError:
             return False
 
@@ -341,4 +341,4 @@ class Repository:
 
     def _along(self, target: State) -> list[str]:
         """The nearest measured ancestors, oldest first, and the target's own commit."""
-        return [*reversed(list(islice(self.measured_ancestors(target.commit), HISTORY))), target.commit]
+        return [*reversed(list(islice(self.measured_ancestors(target.commit), NEAREST_ANCESTORS))), target.commit]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 COUNTERS = ("auto", "counters")  # methods that know profiles of counters
 FILE = "perf.toml"
-LARGEST_FILE = 1 << 20  # bytes of it
+LARGEST_RULES = 1 << 20  # bytes of it
 PERCENT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*%\s*")
 
 

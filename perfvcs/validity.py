@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from perfvcs.entries import AnyEntry
     from perfvcs.profile import Profile, Reached, Resources, Stacks, Turns
 
-MAX_BYTES = 1 << 30
+MAX_PROFILE = 1 << 30
 MAX_ROWS = 50_000_000
 MAX_NAME = 10_000
 MAX_HEADER = 1 << 24  # bytes of all fields but the rows and the stacks, which become far more bytes of Python objects

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Made = TypeVar("Made", bound=CurveEntry)
 POINTS = 200  # of one curve
 ALL = 100_000  # of all curves of a metric, so that the profile's header stays small
-FEWEST_SIZES = 16
+FEWEST_FITTED_SIZES = 16
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class CurvePoints:
 
 def most_points(groups: int) -> int:
     """The largest number of points of each curve."""
-    return max(FEWEST_SIZES, min(POINTS, ALL // max(groups, 1)))
+    return max(FEWEST_FITTED_SIZES, min(POINTS, ALL // max(groups, 1)))
 
 
 def entries(

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.entries import FitStep
-from perfvcs.statistics.regression.models import FORMULAS, FULL, LINEARISED, MODELS, SHAPED, order, parameters
+from perfvcs.statistics.regression.models import FORMULAS, FULL_QUADRATIC, LINEARISED, MODELS, SHAPED, order, parameters
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def _reason(model: str, count: int, low: float, high: float, least: float) -> st
         return f"{counted(count, 'row')}: it needs {'three' if least_rows == 3 else 'four'}"
     if low == high:
         return "all rows have one size"
-    if model == FULL:
+    if model == FULL_QUADRATIC:
         return "it needs three sizes, and no coefficient more than a float holds"
     if name in ("logarithmic", "power") and low <= 0:
         return "a size is 0 or below"

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from perfvcs.postprocessors._groups import Groups
 
-ESTIMATES = ("ll", "lc")
-RULES = ("scott", "silverman")
+ESTIMATORS = ("ll", "lc")
+BANDWIDTH_RULES = ("scott", "silverman")
 CRITERIA = ("cv_ls", "aic")
 CELLS = 400  # sizes of a unit that the kernel goes over
 SEARCHED = 100  # rows of a unit that the search for a bandwidth goes over
 IN_ALL = 30_000  # rows of all units
 FEW_ROWS = 30  # rows of one of very many units
-FEWEST_ROWS = 5  # rows and sizes
+FEWEST_KERNEL_ROWS = 5  # rows and sizes
 STEPS = 1000  # of a search
 CHUNK = 2_000_000  # weights held at once
 
@@ -55,7 +55,7 @@ def search(groups: Groups, estimate: str, criterion: str, start: NDArray[np.floa
 
     found = np.zeros(len(groups))
     sizes = np.bincount(groups.blocks.group, minlength=len(groups))
-    enough = np.flatnonzero((groups.counts >= FEWEST_ROWS) & (sizes >= FEWEST_ROWS) & (groups.squares > 0)).tolist()
+    enough = np.flatnonzero((groups.counts >= FEWEST_KERNEL_ROWS) & (sizes >= FEWEST_KERNEL_ROWS) & (groups.squares > 0)).tolist()
     kept = thin(groups.number, len(groups), min(SEARCHED, max(FEW_ROWS, IN_ALL // max(len(enough), 1))))
     for place in enough:
         rows = slice(groups.starts[place], groups.starts[place] + groups.counts[place])

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from perfvcs.statistics.regression.strategies import ModelPoints
 
 
-SIZES = 5  # fewer of them make no curve of means
+FEWEST_MEANS = 5  # fewer of them make no curve of means
 
 
 def first_calls(profile: Profile) -> NDArray[np.bool_]:
@@ -41,14 +41,14 @@ class GroupMeans(NamedTuple):
 
 
 def means(points: ModelPoints) -> GroupMeans:
-    """The mean of the values at each size of each group, outliers pulled in; for groups of fewer than ``SIZES`` sizes all values.
+    """The mean of the values at each size of each group, outliers pulled in; for groups of fewer than ``FEWEST_MEANS`` sizes all values.
 
     Values weigh their number / level^2, as in ``robust.described``; they come in the order of groups and sizes.
     """
     import numpy as np
 
     from perfvcs.postprocessors._groups import by_number
-    from perfvcs.statistics.regression.condensed import BUSY, NEIGHBOURS, drawn_in
+    from perfvcs.statistics.regression.condensed import BUSY_CLIP, OUTLIER_NEIGHBOURS, drawn_in
     from perfvcs.statistics.regression.level import running
     from perfvcs.statistics.regression.strategies import ModelPoints
 
@@ -57,14 +57,14 @@ def means(points: ModelPoints) -> GroupMeans:
     x, y, group = points.x[order], points.y[order], points.group[order]
     weight = np.ones(len(x)) if points.weights is None else points.weights[order]
     changes = np.append(True, (np.diff(x) != 0) | (np.diff(group) != 0))[: len(x)]
-    many = np.bincount(group, changes, points.groups) >= SIZES
+    many = np.bincount(group, changes, points.groups) >= FEWEST_MEANS
     starts = np.flatnonzero(changes | ~many[group])
     if not len(starts):
         return GroupMeans(points, weight, many)
     ends = np.searchsorted(group, np.arange(points.groups + 1)).tolist()
-    for number in np.flatnonzero(many & (np.bincount(group, minlength=points.groups) >= NEIGHBOURS)).tolist():
+    for number in np.flatnonzero(many & (np.bincount(group, minlength=points.groups) >= OUTLIER_NEIGHBOURS)).tolist():
         rows = slice(ends[number], ends[number + 1])
-        y[rows] = drawn_in(x[rows], y[rows], BUSY)
+        y[rows] = drawn_in(x[rows], y[rows], BUSY_CLIP)
     count, first = np.add.reduceat(weight, starts), y[starts]
     away = y - np.repeat(first, np.diff(np.append(starts, len(x))))  # of equal values the mean is exact
     mean, of = first + np.add.reduceat(weight * away, starts) / count, group[starts]

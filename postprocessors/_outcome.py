@@ -16,7 +16,9 @@ from perfvcs.validity import MAX_HEADER, METRIC_NAME
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-MOST_BYTES = MAX_HEADER - (1 << 20)  # of the entries of all postprocessors; the rest is for what else is in a profile's header
+LARGEST_ENTRIES = MAX_HEADER - (
+    1 << 20
+)  # of the entries of all postprocessors; the rest is for what else is in a profile's header
 Column = tuple[str, Sequence[float | None]]  # unit, values
 
 
@@ -36,9 +38,10 @@ def conclude(
     """
     name = name_of(member)
     entries = [*(entry for entry in profile.models if entry.postprocessor != name), *models]
-    if models and (size := len(msgspec.json.encode(list(map(as_written, entries))))) > MOST_BYTES:
+    if models and (size := len(msgspec.json.encode(list(map(as_written, entries))))) > LARGEST_ENTRIES:
         raise UsageError(
-            f"{profile.job.label or 'the profile'} would have {size:,} bytes of models, and {MOST_BYTES:,} is the most: name fewer metrics "
+            f"{profile.job.label or 'the profile'} would have {size:,} bytes of models, and {LARGEST_ENTRIES:,} is the most: name fewer "
+            "metrics "
             "with of, or, of a regression, give keep=best"
         )
     metrics, values = dict(profile.metrics), dict(profile.resources.metrics)

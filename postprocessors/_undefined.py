@@ -42,7 +42,7 @@ def _defined(model: str, points: ModelPoints) -> NDArray[np.bool_]:
     """The rows at which a model, or the logarithm of their values, is defined; shape (rows,)."""
     import numpy as np
 
-    from perfvcs.statistics.regression.models import FULL, LINEARISED, transform
+    from perfvcs.statistics.regression.models import FULL_QUADRATIC, LINEARISED, transform
 
-    found = np.isfinite(transform("linear" if model == FULL else model, points.x))
+    found = np.isfinite(transform("linear" if model == FULL_QUADRATIC else model, points.x))
     return np.asarray(found & (points.y > 0) if model in LINEARISED else found)

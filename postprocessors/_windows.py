@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from perfvcs.postprocessors._groups import GroupBlocks, Groups
 
-FEWEST_ROWS = 3  # rows of the narrowest window that is tried
+NARROWEST_WINDOW = 3  # rows of the narrowest window that is tried
 GROWTH = 1.6  # of each window that is tried over the one before
 TRIED = 2_000  # sizes of a unit at which windows are compared
 SPANS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89)  # exponential averages that are tried: alpha = 2 / (1 + span)
@@ -72,9 +72,9 @@ def choose(groups: Groups) -> NDArray[np.intp]:
 
     blocks = groups.blocks.take(thin(groups.blocks.group, len(groups), TRIED))
     sums = _sums(groups)
-    best, found = np.full(len(groups), np.inf), np.minimum(FEWEST_ROWS, groups.counts)
+    best, found = np.full(len(groups), np.inf), np.minimum(NARROWEST_WINDOW, groups.counts)
     floor = 1e-12 * groups.squares  # windows that differ by rounding alone are equal
-    width = float(FEWEST_ROWS)
+    width = float(NARROWEST_WINDOW)
     while len(groups):
         window = np.minimum(round(width), groups.counts)
         first, end = reach(groups, blocks, window)

@@ -49,8 +49,8 @@ class KernelRegression:
     def __post_init__(self) -> None:
         for option, known in (
             ("mode", MODES),
-            ("estimate", _kernel.ESTIMATES),
-            ("rule", _kernel.RULES),
+            ("estimate", _kernel.ESTIMATORS),
+            ("rule", _kernel.BANDWIDTH_RULES),
             ("criterion", _kernel.CRITERIA),
         ):
             check_word(self, option, known)

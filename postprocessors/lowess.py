@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST_ROWS = 300  # of a unit that are fitted: the time grows with their square
-DRAWS = 50  # of a band
+BAND_DRAWS = 50  # of a band
 FEWEST_DRAWS = 20  # with fewer a band is not worth showing
 MOST_DRAWS = 2_000  # of all units
-FEWEST_EXECUTIONS = 5  # that are drawn as a whole; of fewer, single rows are
+FEWEST_RESAMPLED = 5  # that are drawn as a whole; of fewer, single rows are
 SEED = 0
 
 
@@ -61,7 +61,7 @@ class Lowess:
         groups = group(rows(profile, metric, self.by), self.by)
         execution = np.array(profile.resources.integers("execution"), dtype=np.intp)[groups.place]
         kept = thin(groups.number, len(groups), MOST_ROWS)
-        draws = min(DRAWS, MOST_DRAWS // max(len(groups), 1))
+        draws = min(BAND_DRAWS, MOST_DRAWS // max(len(groups), 1))
         draws = draws if draws >= FEWEST_DRAWS else 0
         xs, ys, bands = [], [], np.full(len(groups), None, dtype=object)
         for place in range(len(groups)):
@@ -109,8 +109,8 @@ class Lowess:
         import numpy as np
 
         runs, run = np.unique(execution, return_inverse=True)
-        drawn = runs if len(runs) >= FEWEST_EXECUTIONS else np.arange(len(x))
-        member = run if len(runs) >= FEWEST_EXECUTIONS else drawn
+        drawn = runs if len(runs) >= FEWEST_RESAMPLED else np.arange(len(x))
+        member = run if len(runs) >= FEWEST_RESAMPLED else drawn
         curves = np.empty((draws, len(at)))
         random = np.random.default_rng(SEED)  # anew for each unit, so that their order does not matter
         for draw in range(draws):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 THRESHOLDS = {"mad": 3.5, "iqr": 1.5, "studentized": 3.5}
 AROUND = ("auto", "unit", "size", "model")
 FEWEST_ROWS = 8  # rows of one size, or of a model
-SIZES = 5  # of a model
+MODEL_SIZES = 5  # of a model
 FITTED = 500  # rows of a unit that its model goes through
 MEAN_NORMAL = 1.253314  # standard deviation of normal values over their mean distance
 LEAST_ROWS = 4
@@ -86,7 +86,7 @@ class Outliers:
 
         threshold = THRESHOLDS[self.method] if self.threshold is None else self.threshold
         sizes = np.bincount(groups.blocks.group, minlength=len(groups))
-        modelled = (sizes >= SIZES) & (groups.counts >= FEWEST_ROWS)
+        modelled = (sizes >= MODEL_SIZES) & (groups.counts >= FEWEST_ROWS)
         if self.method == "studentized":
             return (np.abs(_studentized(groups)) > threshold) & modelled[groups.number] & sized
         if not sized:

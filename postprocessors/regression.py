@@ -13,7 +13,7 @@ from perfvcs.postprocessors._options import check_number, check_word
 from perfvcs.postprocessors._outcome import conclude
 from perfvcs.postprocessors._rows import chosen, named, rows
 from perfvcs.profile import Profile
-from perfvcs.statistics.regression.models import FITTED, FULL, MODELS
+from perfvcs.statistics.regression.models import FITTED_MODELS, FULL_QUADRATIC, MODELS
 from perfvcs.statistics.regression.strategies import Strategy
 from perfvcs.validity import MAX_INTEGER
 
@@ -59,11 +59,11 @@ class Regression:
         if self.models != "all" and not self.models:
             raise UsageError('regression: models is empty: name some, or give "all"')
         for model in () if self.models == "all" else [self.models] if isinstance(self.models, str) else self.models:
-            if model not in (*MODELS, FULL):
-                raise UsageError(f"regression: there is no model `{model}`{nearest(model, (*MODELS, FULL))}")
-        if not {*self.fitted} - {FULL}:
+            if model not in (*MODELS, FULL_QUADRATIC):
+                raise UsageError(f"regression: there is no model `{model}`{nearest(model, (*MODELS, FULL_QUADRATIC))}")
+        if not {*self.fitted} - {FULL_QUADRATIC}:
             raise UsageError(
-                f"regression: {FULL} is never the best model: name others beside it, such as linear,quadratic,{FULL}"
+                f"regression: {FULL_QUADRATIC} is never the best model: name others beside it, such as linear,quadratic,{FULL_QUADRATIC}"
             )
         check_word(self, "undefined", ("omit", "drop"))
         check_word(self, "fit", ("means", "calls"))
@@ -73,8 +73,8 @@ class Regression:
     @property
     def fitted(self) -> tuple[str, ...]:
         """The models that are fitted, in order of growth, the linearised forms at the end."""
-        wanted = FITTED if self.models == "all" else (self.models,) if isinstance(self.models, str) else self.models
-        return tuple(name for name in FITTED if name.removeprefix("linearised ") in wanted)
+        wanted = FITTED_MODELS if self.models == "all" else (self.models,) if isinstance(self.models, str) else self.models
+        return tuple(name for name in FITTED_MODELS if name.removeprefix("linearised ") in wanted)
 
     def apply(self, profile: Profile) -> Profile:
         """The profile with an entry of ``models`` per unit, metric and model, as docs/format.md has them.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from perfvcs.postprocessors._groups import Groups
 
-RULES = ("auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges")
+BIN_RULES = ("auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges")
 MOST_BUCKETS = 200  # buckets: one far size would else make millions
 STATISTICS = ("mean", "median")
 
@@ -42,7 +42,7 @@ class Regressogram:
 
     def __post_init__(self) -> None:
         if isinstance(self.buckets, str):
-            check_word(self, "buckets", RULES)
+            check_word(self, "buckets", BIN_RULES)
         else:
             check_number(self, "buckets", 1, MOST_BUCKETS, "20", whole=True)
         check_word(self, "statistic", STATISTICS)

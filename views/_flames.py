@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from perfvcs.drawing.flame.boxes import POINTS
+from perfvcs.drawing.flame.boxes import BOX_POINTS
 from perfvcs.drawing.flame.stacks import StackGroup, Traces, traces
 from perfvcs.plugins import Count
 from perfvcs.subject import Subject
@@ -23,7 +23,7 @@ class FlameView(View[dict[StackGroup, Traces]]):
 
     def bounded(self, *, points: int, both: bool) -> Self:
         """With fewer boxes."""
-        return super().bounded(points=max(1, points // POINTS), both=both)
+        return super().bounded(points=max(1, points // BOX_POINTS), both=both)
 
     def cut(self, subject: Subject) -> dict[StackGroup, Traces]:
         """The groups that it draws; two revisions measured in different ways are two groups of one."""

@@ -13,7 +13,7 @@ from perfvcs.drawing.canvas import BLUE, VERMILLION, stack
 from perfvcs.drawing.parts import DrawnUnit
 from perfvcs.drawing.units import (
     AGAIN,
-    NOTHING,
+    NOTHING_USABLE,
     BothSides,
     UnitRows,
     alike,
@@ -89,7 +89,7 @@ class Bars(View[list[BarGroup]]):
         if not groups and not self.metrics:
             raise Unfit("`flow` draws what was measured over time")
         columns = " or ".join(filter(None, (self.by, self.stacked)))
-        raise Unfit(NOTHING if found else f"it draws bars side by side, and there is only one {columns}")
+        raise Unfit(NOTHING_USABLE if found else f"it draws bars side by side, and there is only one {columns}")
 
     def render(self, data: list[BarGroup]) -> UIElement:
         """One figure per group."""

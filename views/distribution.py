@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from perfvcs.drawing.canvas import BLUE, INK, VERMILLION, canvas, hover, legend, lines, source, stack, thin
 from perfvcs.drawing.clusters import ClusterCentres, clusters
 from perfvcs.drawing.samples import DrawnSample, samples
-from perfvcs.drawing.units import NOTHING
+from perfvcs.drawing.units import NOTHING_USABLE
 from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
 from perfvcs.subject import Subject
@@ -44,7 +44,7 @@ class Distribution(View[list[DrawnSample]]):
             raise Unfit("a single value has no distribution")
         found = [sample for sample in samples(subject.target) if (sample.mark != REPEATED).any()]
         if not found:
-            raise Unfit(NOTHING)
+            raise Unfit(NOTHING_USABLE)
         return found
 
     def telling(self, data: list[DrawnSample]) -> str:

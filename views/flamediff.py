@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.drawing.canvas import plain, stack
-from perfvcs.drawing.flame.boxes import SAMPLES, Flame, draw, flames
+from perfvcs.drawing.flame.boxes import SAMPLE_METRIC, Flame, draw, flames
 from perfvcs.drawing.flame.stacks import StackGroup, Traces, repeats
 from perfvcs.text.columns import fitted
 from perfvcs.text.quantity import percent
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NOISE = 3.0  # standard errors within which a change is not coloured
 CHANCE = 0.0027  # of a normal value beyond as many
-WIDE = 2.576  # standard errors to both sides that an interval of 99 % has
+STANDARD_ERRORS = 2.576  # standard errors to both sides that an interval of 99 % has
 TINY = 1e-9  # a change, as a part of all, that rounding makes
 GONE = 3  # functions that are named
 MORE, LESS, EVEN = (0xE8, 0x79, 0x3A), (0x5B, 0xAE, 0xE3), (0xD3, 0xD7, 0xDD)
@@ -77,7 +77,7 @@ def contrast(flame: Flame) -> BoxChange:
 
     from perfvcs.statistics.difference import welch
 
-    found, sampled = flame.tree, flame.metric == SAMPLES
+    found, sampled = flame.tree, flame.metric == SAMPLE_METRIC
     before, after = repeats(found, flame.subject, flame.metric, flame.kept)
     whole = 1.0 if sampled else float(found.total[0].max()) or 1.0
     amounts = found.shares if sampled else found.total / whole
@@ -90,7 +90,7 @@ def contrast(flame: Flame) -> BoxChange:
         sure &= np.abs(change) > NOISE * _drawn(flame)
     half = (between.high - between.low) / 2
     if sampled:
-        half = np.maximum(np.where(np.isfinite(half), half, 0.0), WIDE * _drawn(flame))
+        half = np.maximum(np.where(np.isfinite(half), half, 0.0), STANDARD_ERRORS * _drawn(flame))
     full = float(np.abs(change[1:][sure[1:]]).max(initial=0.0)) or float(abs(change[0])) or 1.0
     return BoxChange(change, change - half, change + half, sure, whole, full)
 
@@ -122,7 +122,7 @@ def _lines(flame: Flame, change: BoxChange, sides: list[int]) -> list[str]:
     """What widths and colours mean, and what is in the baseline only, which has no width in the target."""
     lines = [flame.amount(0, 1)]
     lines.append("widths: the target's" if 1 in sides else "widths: the baseline's, the target has nothing")
-    if flame.metric == SAMPLES:
+    if flame.metric == SAMPLE_METRIC:
         lines += ["▲ orange: a larger share in the target, ▼ blue: a smaller one", "grey: as before, or no more than chance"]
         lines.append(f"full colour: {100 * change.full:.2g} points, the largest change")
     else:
@@ -156,14 +156,14 @@ def _gone(flame: Flame, change: BoxChange) -> list[str]:
 
 def _share(flame: Flame, value: float) -> str:
     """An amount of the baseline, of samples as its share."""
-    return f"{100 * value / flame.tree.total[0, 0]:.2f} %" if flame.metric == SAMPLES else flame.quantity(value)
+    return f"{100 * value / flame.tree.total[0, 0]:.2f} %" if flame.metric == SAMPLE_METRIC else flame.quantity(value)
 
 
 def _changes(flame: Flame, change: BoxChange) -> list[str]:
     """The change of each box in words, with its interval where there is one."""
     columns = (change.change, change.low, change.high, change.sure, *flame.tree.total[flame.kept].T)
     return [
-        (_points if flame.metric == SAMPLES else _amount)(flame, change.whole, *row)
+        (_points if flame.metric == SAMPLE_METRIC else _amount)(flame, change.whole, *row)
         for row in zip(*(column.tolist() for column in columns), strict=True)
     ]
 

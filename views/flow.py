@@ -14,7 +14,7 @@ from perfvcs.drawing.streams import Stream, stream
 from perfvcs.drawing.units import (
     AGAIN,
     MOMENT,
-    NOTHING,
+    NOTHING_USABLE,
     BothSides,
     alike,
     over_time,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
 
 PATTERNS = ("blank", "right_diagonal_line", "dot", "horizontal_line", "diagonal_cross", "vertical_line")
-STYLES = (("baseline", BLUE, "solid"), ("target", VERMILLION, "dashed"))
+SIDE_STYLES = (("baseline", BLUE, "solid"), ("target", VERMILLION, "dashed"))
 
 
 class OverTime(NamedTuple):
@@ -74,7 +74,7 @@ class Flow(View[list[OverTime]]):
         if not courses:
             raise Unfit("it draws samples over time, or many measurements of one unit in each execution")
         if not (kept := [course for course in courses if valued(course.profiles, [course.metric])]):
-            raise Unfit(NOTHING)
+            raise Unfit(NOTHING_USABLE)
         return kept
 
     def render(self, data: list[OverTime]) -> UIElement:
@@ -87,7 +87,9 @@ class Flow(View[list[OverTime]]):
         return [metric for metric in known if (metric not in AGAIN if named is None else metric in named)]
 
     def _draw(self, profiles: Sequence[Sequence[Profile]], metric: str, heading: str) -> list[figure]:
-        found = [(style, rows) for style, side in zip(STYLES, profiles, strict=True) if side and (rows := rows_of(side, metric))]
+        found = [
+            (style, rows) for style, side in zip(SIDE_STYLES, profiles, strict=True) if side and (rows := rows_of(side, metric))
+        ]
         sides, without = without_whole([[rows] for _, rows in found])
         pairs = [(style, own) for (style, _), (own,) in zip(found, sides, strict=True) if len(own.values)]
         styles, kept = [style for style, _ in pairs], [own for _, own in pairs]

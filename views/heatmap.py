@@ -14,7 +14,7 @@ from perfvcs.drawing.heat.measurements import measurements
 from perfvcs.drawing.heat.panel import draw
 from perfvcs.drawing.heat.shades import scheme
 from perfvcs.drawing.heat.sheet import By, HeatSide, Sheet
-from perfvcs.drawing.units import NOTHING, BothSides, UnitRows, alike, over_time, rows_of, unit_metrics, valued
+from perfvcs.drawing.units import NOTHING_USABLE, BothSides, UnitRows, alike, over_time, rows_of, unit_metrics, valued
 from perfvcs.errors import UsageError
 from perfvcs.plugins import Count
 from perfvcs.profile import Profile
@@ -69,7 +69,7 @@ class Heatmap(View[list[Compared]]):
             raise Unfit(reason)
         found = [one for job in jobs(subject).values() for one in _compared(job, self.by)]
         if not found:
-            raise Unfit(NOTHING)
+            raise Unfit(NOTHING_USABLE)
         return found
 
     def _lacks(self, profiles: Sequence[Profile]) -> str | None:

@@ -22,7 +22,7 @@ from perfvcs.drawing.canvas import (
     source,
     stack,
 )
-from perfvcs.drawing.commits.chart import TOLD, Chart, environments, folded, grouped, places, texts
+from perfvcs.drawing.commits.chart import TOOLTIP, Chart, environments, folded, grouped, places, texts
 from perfvcs.drawing.commits.steps import (
     LOUD,
     UNJUDGED,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 OVERVIEW = 60  # commits from which a second figure below shows all of them
 ABOVE = 0.08  # of the axis, for the sizes of steps
 NAMED = 12  # steps with their size beside them
-WIDE = 4.0  # ratio of the largest to the smallest value from which logarithms help
+LOGARITHMIC_RATIO = 4.0  # ratio of the largest to the smallest value from which logarithms help
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class History(View[list[list[Series]]]):
         for group in data:
             chart = Chart.of(group, self.points)
             centres = chart.centres
-            logarithms = self.both and min(centres) > 0 and max(centres) / min(centres) >= WIDE
+            logarithms = self.both and min(centres) > 0 and max(centres) / min(centres) >= LOGARITHMIC_RATIO
             drawn = _Drawing(chart)
             plots += [tabbed(["linear", "log"], drawn.figures)] if logarithms else drawn.figures("linear")
         return stack(plots)
@@ -151,7 +151,7 @@ class _Drawing:
             marks = plot.add_glyph(data, mark, view=CDSView(filter=IndexFilter(indices=rows)))
             words.setdefault(word or "not judged", []).append(marks)
             judged.append(marks)
-        hover(plot, judged, TOLD)
+        hover(plot, judged, TOOLTIP)
         return line
 
     def _joined(self, points: Sequence[Point]) -> ColumnDataSource:

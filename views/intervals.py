@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from perfvcs.drawing.canvas import CYCLE, FONT, INK, SEEN, canvas, hover, legend, source, stack
-from perfvcs.drawing.commits.chart import TOLD, Chart, environments, folded, grouped, places, texts
+from perfvcs.drawing.commits.chart import TOOLTIP, Chart, environments, folded, grouped, places, texts
 from perfvcs.drawing.commits.steps import LOUD, UNJUDGED
 from perfvcs.plugins import Count, Natural
 from perfvcs.subject import Point, Series, Subject
@@ -113,7 +113,7 @@ def _means(plot: figure, chart: Chart, series: Series, shift: float, colour: str
     bars = plot.add_glyph(data, Segment(x0="x", x1="x", y0="low", y1="high", line_color=colour, line_width=3, line_alpha=0.55))
     mark = Scatter(x="x", y="y", marker="circle", size=7 if len(points) <= 150 else 4, line_color=colour, fill_color="fill")
     marks = plot.add_glyph(data, mark)
-    hover(plot, [marks], TOLD)
+    hover(plot, [marks], TOOLTIP)
     return [bars, marks]
 
 
@@ -142,7 +142,7 @@ def _changes(plot: figure, chart: Chart, series: Series, shift: float, words: di
             x="right", y="top", text="size", text_align="center", y_offset=-10, text_color=INK, text_font_size="12px",
             text_font={"value": FONT}, text_font_style="bold", background_fill_color="#ffffff", background_fill_alpha=0.6,
         )  # fmt: skip
-        hover(plot, [marks], TOLD)
+        hover(plot, [marks], TOOLTIP)
         words.setdefault(word, []).extend([line, marks, plot.add_glyph(data, size)])
 
 

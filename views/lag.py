@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.drawing.canvas import BLUE, CYCLE, INK, MUTED, canvas, hover, legend, lines, source, stack, thin, thinned, usual
-from perfvcs.drawing.clusters import MARKERS, clusters
+from perfvcs.drawing.clusters import CLUSTER_MARKERS, clusters
 from perfvcs.drawing.samples import DrawnSample, samples
 from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 FEWEST_MEASUREMENTS = 10  # measurements of an execution, below which a coefficient says nothing
 STRONG = 0.3  # a coefficient that is worth a figure
-TOLD = 4  # coefficients in the title
+TITLE_COEFFICIENTS = 4  # coefficients in the title
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class _Pairs:
         )  # fmt: skip
         colour = CYCLE[label]
         glyph = Scatter(
-            x="x", y="y", marker=MARKERS[label], size=4, line_color=colour, fill_color=colour, line_alpha=0.5, fill_alpha=0.5
+            x="x", y="y", marker=CLUSTER_MARKERS[label], size=4, line_color=colour, fill_color=colour, line_alpha=0.5, fill_alpha=0.5
         )  # fmt: skip
         dots = plot.add_glyph(data, glyph)
         hover(
@@ -188,7 +188,7 @@ def _notes(autocorrelation: Autocorrelation) -> list[str]:
     if not autocorrelation.n:
         return ["equal values in every execution: no autocorrelation"]
     outside = np.abs(coefficients) > autocorrelation.bound
-    first = ", ".join(f"{value:+.2f}" for value in coefficients[:TOLD].tolist() if np.isfinite(value))
+    first = ", ".join(f"{value:+.2f}" for value in coefficients[:TITLE_COEFFICIENTS].tolist() if np.isfinite(value))
     what = "a measurement depends on those before it" if outside[0] else "no dependence on the measurement before"
     return [what, f"autocorrelation {first}; independent: within ±{autocorrelation.bound:.2f}"]
 

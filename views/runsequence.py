@@ -21,7 +21,7 @@ from perfvcs.drawing.canvas import (
     thin,
     thinned,
 )
-from perfvcs.drawing.clusters import MARKERS, clusters
+from perfvcs.drawing.clusters import CLUSTER_MARKERS, clusters
 from perfvcs.drawing.samples import DrawnSample, samples
 from perfvcs.plugins import Count
 from perfvcs.profile import REPEATED
@@ -96,11 +96,12 @@ class Runsequence(View[list[DrawnSample]]):
             )
         repeated = (sample.mark[rows_in_order] == REPEATED)[drawn]
         entries: list[tuple[str, list[Any]]] = []
-        kinds = [(~repeated, "measurements", MARKERS[0], CYCLE[0])]
+        kinds = [(~repeated, "measurements", CLUSTER_MARKERS[0], CYCLE[0])]
         if groups:
             labels = groups.labels[rows_in_order][drawn]
             kinds = [
-                (labels == label, f"in cluster {label + 1}", MARKERS[label], CYCLE[label]) for label in range(len(groups.centres))
+                (labels == label, f"in cluster {label + 1}", CLUSTER_MARKERS[label], CYCLE[label])
+                for label in range(len(groups.centres))
             ]
         for chosen_rows, text, marker, colour in [*kinds, (repeated, "left out", "x", ORANGE)]:
             if not chosen_rows.any():

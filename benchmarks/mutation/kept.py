@@ -109,9 +109,11 @@ def manifests() -> list[bytes]:
     """The manifest of a published site."""
     import msgspec
 
-    from perfvcs.site.folder import FORMAT, Manifest, ManifestEntry
+    from perfvcs.site.folder import SITE_FORMAT, Manifest, ManifestEntry
 
-    return [msgspec.json.encode(Manifest(FORMAT, "perfvcs", {"index.html": ManifestEntry("0" * 16, 10, "1" * 16)}, ["a.html"]))]
+    return [
+        msgspec.json.encode(Manifest(SITE_FORMAT, "perfvcs", {"index.html": ManifestEntry("0" * 16, 10, "1" * 16)}, ["a.html"]))
+    ]
 
 
 def records() -> list[bytes]:

@@ -6,15 +6,15 @@ import re
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-LONGEST_NAME = 160  # characters of a function's name; beyond, template arguments are left out from the inside
+FRAME_NAME_WIDTH = 160  # characters of a function's name; beyond, template arguments are left out from the inside
 MOST_CHARACTERS = 2000  # characters that are searched
-UNKNOWN = "[unknown]"
+UNKNOWN_FRAME = "[unknown]"
 KERNEL = "[kernel]"
 INLINED = " [inlined]"  # behind the name of a function that the compiler put into its caller
 LIBRARIES = re.compile(r"(?:^|.*/)(?:(?:site|dist)-packages|lib(?:64)?/(?:python|pypy)[\d.]+t?)/(?!(?:site|dist)-packages/)")
 OBJECT = re.compile(r"(.+?\.so)((?:\.\d+)*)")
 SUFFIX = re.compile(r"(?:@.*|\.(?:constprop|isra|part|cold|lto_priv|llvm|localalias|clone)\b.*|::h[0-9a-f]{16}| \[clone .*)$")
-ADDRESS = re.compile(r"0x[0-9a-f]+")
+ADDRESS_NAME = re.compile(r"0x[0-9a-f]+")
 STRING = re.compile(
     r"std::(?:__cxx11::|__1::)?basic_string<char, std::(?:__1::)?char_traits<char>, std::(?:__1::)?allocator<char> ?>"
 )
@@ -32,7 +32,7 @@ def native(symbol: str, image: str, cwd: str) -> str:
     if image.startswith("[kernel") or image.startswith("[guest.kernel"):
         return KERNEL
     name = function(symbol)
-    if image == UNKNOWN or not image:
+    if image == UNKNOWN_FRAME or not image:
         return name
     file = place(image, cwd)
     if match := OBJECT.fullmatch(PurePosixPath(image).name):
@@ -66,7 +66,7 @@ def place(path: str, cwd: str) -> str:
     inside = _below(path, cwd)
     if match := LIBRARIES.match(path if inside is None else inside):
         return (path if inside is None else inside)[match.end() :]
-    return inside or PurePosixPath(path).name or UNKNOWN
+    return inside or PurePosixPath(path).name or UNKNOWN_FRAME
 
 
 def _below(path: str, cwd: str) -> str | None:
@@ -89,13 +89,13 @@ def function(symbol: str) -> str:
     name = _visible(symbol)[:MOST_CHARACTERS].strip()
     while (shorter := SUFFIX.sub("", name)) != name:
         name = shorter
-    if not name or ADDRESS.fullmatch(name):
-        return UNKNOWN
+    if not name or ADDRESS_NAME.fullmatch(name):
+        return UNKNOWN_FRAME
     name = INLINE_NAMESPACE.sub("std::", STRING.sub("std::string", name))
     name = _without_defaults(name).replace(" >", ">")
-    while len(name) > LONGEST_NAME and (shorter := _inner(name)) != name:
+    while len(name) > FRAME_NAME_WIDTH and (shorter := _inner(name)) != name:
         name = shorter
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    return name if len(name) <= FRAME_NAME_WIDTH else f"{name[: FRAME_NAME_WIDTH - 1]}…"
 
 
 def without_arguments(name: str) -> str:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-PYTHON = re.compile(r"(python|pypy)[\d.]*t?(-dbg)?")
+INTERPRETER_NAME = re.compile(r"(python|pypy)[\d.]*t?(-dbg)?")
 FIRST = 512  # bytes of a script's first line
 
 
 def is_python(program: str) -> bool:
     """Whether it runs in Python: an interpreter, a ``.py`` file, or a script whose first line names one."""
-    if PYTHON.fullmatch(Path(program).name) or program.endswith(".py"):
+    if INTERPRETER_NAME.fullmatch(Path(program).name) or program.endswith(".py"):
         return True
     try:
         with open(program, "rb") as file:
             first = file.readline(FIRST).decode(errors="replace")
     except OSError:
         return False
-    return first.startswith("#!") and any(PYTHON.fullmatch(Path(word).name) for word in first[2:].split())
+    return first.startswith("#!") and any(INTERPRETER_NAME.fullmatch(Path(word).name) for word in first[2:].split())

@@ -83,8 +83,8 @@ def record(run: Run, meter: str) -> Counted:
     """Execute once and count; raises CollectError."""
     folder = run.scratch / "bytecode"
     folder.mkdir()
-    path = os.pathsep.join(filter(None, (str(inside.FOLDER / "python"), run.env.get("PYTHONPATH"))))
-    modules, _ = extension(run, inside.FOLDER / "counts.c")
+    path = os.pathsep.join(filter(None, (str(inside.BYTECODE_INSIDE / "python"), run.env.get("PYTHONPATH"))))
+    modules, _ = extension(run, inside.BYTECODE_INSIDE / "counts.c")
     asked = {PREFIX: str(folder), f"{PREFIX}_METER": meter} | {f"{PREFIX}_MODULE": f"{tag}:{module}" for tag, module in modules}
     execution = executed(run, env={"PYTHONHASHSEED": "0", **run.env, "PYTHONPATH": path, **asked})
     files, began = sorted(folder.glob("counts-*.json")), len(list(folder.glob("began-*")))

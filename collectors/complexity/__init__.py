@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perfvcs.collectors.complexity.calls import Calls
 
 METRICS = {"duration": Metric("s"), "cost": Metric("s", "none")}
-RATE, PACE = Metric("", "none"), Metric("s", "none")
+RATE, PACE_METRIC = Metric("", "none"), Metric("s", "none")
 SHOWN = 5  # names in a message
 
 
@@ -164,5 +164,5 @@ def _observations(calls: Calls) -> Observations:
     if (calls.rate > 1).any():
         found.values["rate"], found.metrics["rate"] = calls.rate.tolist(), RATE
     if not isnan(calls.pace.sum()):
-        found.values["pace"], found.metrics["pace"] = [float(f"{value:.4g}") for value in calls.pace.tolist()], PACE
+        found.values["pace"], found.metrics["pace"] = [float(f"{value:.4g}") for value in calls.pace.tolist()], PACE_METRIC
     return found

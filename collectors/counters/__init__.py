@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING
 from perfvcs import launcher
 from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors._shared.execution import executed
-from perfvcs.collectors.counters.metrics import MACHINE, sampled
+from perfvcs.collectors.counters.metrics import MACHINE_ROWS, sampled
 from perfvcs.collectors.counters.service import Running, Service
 from perfvcs.errors import UsageError
 from perfvcs.launcher.execution import Execution, name_command
-from perfvcs.launcher.samples import VARIABLE, MalformedSamples, ReportedSamples, read_samples
+from perfvcs.launcher.samples import SAMPLES_VARIABLE, MalformedSamples, ReportedSamples, read_samples
 from perfvcs.profile import Metric
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from perfvcs.collectors.counters.sampler import Sampled, TreeSampler
 
-FILE = "samples.jsonl"
+SAMPLES_FILE = "samples.jsonl"
 FEWEST_SAMPLES = 5  # with fewer samples `perf check` cannot judge
 GROUP = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,29}")
 TOTALS = {
@@ -155,19 +155,19 @@ class Counters:
     def _observed(self, run: Run, totals: Mapping[str, float | None], sampled: Sampled, warnings: list[str]) -> Observations:
         """The columns: totals, samples, the machine's samples, and what the command itself reported."""
         try:
-            reported = read_samples(run.scratch / FILE, self.metrics, run.uid)
+            reported = read_samples(run.scratch / SAMPLES_FILE, self.metrics, run.uid)
         except MalformedSamples as error:
             raise CollectError(f"{name_command(run.argv)}: {error}") from None
-        if MACHINE in reported.uid or run.uid == MACHINE:
+        if MACHINE_ROWS in reported.uid or run.uid == MACHINE_ROWS:
             raise CollectError(
-                f"{MACHINE!r} names the rows of the whole machine: give the job (or what the command reports) another name"
+                f"{MACHINE_ROWS!r} names the rows of the whole machine: give the job (or what the command reports) another name"
             )
         whole, count = 1 + len(sampled.number), len(sampled.number)
         peak = {"peak_rss": max((row["rss"] for row in sampled.tree), default=None)}
         rows: list[Mapping[str, float | None]] = [{**totals, **peak}, *sampled.tree, *sampled.machine]
         metrics = dict(self.metrics) | reported.metrics
         return Observations(
-            uid=[run.uid] * whole + [MACHINE] * count + reported.uid,
+            uid=[run.uid] * whole + [MACHINE_ROWS] * count + reported.uid,
             size=[run.size] * whole + [None] * count + reported.size,
             iteration=[0, *sampled.number, *sampled.number, *reported.iteration],
             mark=[0] * (whole + count + len(reported.uid)),
@@ -219,7 +219,7 @@ class _Load:
 
 
 def _launch(run: Run, started: Callable[[int], None]) -> Execution:
-    env = {**run.env, VARIABLE: str(run.scratch / FILE)}
+    env = {**run.env, SAMPLES_VARIABLE: str(run.scratch / SAMPLES_FILE)}
     return executed(run, env=env, started=started)
 
 

@@ -12,7 +12,7 @@ from perfvcs.collectors.counters.processes import Counts
 from perfvcs.profile import Metric
 
 HARDWARE, SOFTWARE = 0, 1  # perf_event_attr.type of perf_event_open(2), and config below
-EVENTS = {
+PERF_EVENTS = {
     "context_switches": ("context_switch_rate", SOFTWARE, 3), "migrations": ("migration_rate", SOFTWARE, 4),
     "cycles": ("cycle_rate", HARDWARE, 0), "instructions": ("instruction_rate", HARDWARE, 1),
     "cache_misses": ("cache_miss_rate", HARDWARE, 3), "branch_misses": ("branch_miss_rate", HARDWARE, 5),
@@ -27,7 +27,7 @@ CLOSE_ON_EXEC = 8
 def available() -> tuple[str, tuple[str, ...]]:
     """How events are counted here, and which: ``pmu`` with those of the processor, ``pmu-user`` without the kernel's part, ``perf``
     with those of the kernel alone, and nothing where counting is not permitted."""
-    kernel, chip = ([name for name, (_, kind, _) in EVENTS.items() if kind == wanted] for wanted in (SOFTWARE, HARDWARE))
+    kernel, chip = ([name for name, (_, kind, _) in PERF_EVENTS.items() if kind == wanted] for wanted in (SOFTWARE, HARDWARE))
     known = tuple(kernel) if all(_works(name, 0) for name in kernel) else ()
     for tag, flags in (("pmu", 0), ("pmu-user", ONLY_USER)):
         if all(_works(name, flags) for name in chip):
@@ -38,7 +38,7 @@ def available() -> tuple[str, tuple[str, ...]]:
 def metrics() -> dict[str, Metric]:
     """The totals and rates that there are here."""
     totals = {name: Metric("", "none") for name in available()[1]}
-    return totals | {EVENTS[name][0]: Metric("1/s", "none") for name in totals}
+    return totals | {PERF_EVENTS[name][0]: Metric("1/s", "none") for name in totals}
 
 
 class Events:
@@ -48,7 +48,7 @@ class Events:
         tag, names = available()
         self._pairs: dict[str, tuple[int, int]] = {}
         for name in names:
-            flags = ONLY_USER if tag == "pmu-user" and EVENTS[name][1] == HARDWARE else 0
+            flags = ONLY_USER if tag == "pmu-user" and PERF_EVENTS[name][1] == HARDWARE else 0
             self._pairs[name] = _open(name, flags | INHERIT), _open(name, flags)
 
     def read(self) -> Counts:
@@ -71,7 +71,7 @@ def _works(name: str, flags: int) -> bool:
 
 
 def _open(name: str, flags: int) -> int:
-    _, kind, config = EVENTS[name]
+    _, kind, config = PERF_EVENTS[name]
     attributes = struct.pack("=IIQQQQQIIQ", kind, 64, config, 0, 0, TIMES, flags, 0, 0, 0)
     number = NUMBERS.get(platform.machine())
     if number is None:

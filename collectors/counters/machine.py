@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from perfvcs.collectors.counters.processes import TICK, Counts
+from perfvcs.collectors.counters.processes import CLOCK_TICK, Counts
 
 STAT = re.compile(rb"^(intr|ctxt|processes|procs_running|procs_blocked) (\d+)", re.M)
 AVAILABLE = re.compile(rb"^MemAvailable:\s+(\d+)", re.M)
 TOTAL = re.compile(rb"^some .*total=(\d+)", re.M)
-LEVELS = {b"procs_running": "machine_running", b"procs_blocked": "machine_blocked"}
-RATES = {b"intr": "machine_interrupt_rate", b"ctxt": "machine_switch_rate", b"processes": "machine_fork_rate"}
+PROC_STAT_LEVELS = {b"procs_running": "machine_running", b"procs_blocked": "machine_blocked"}
+PROC_STAT_RATES = {b"intr": "machine_interrupt_rate", b"ctxt": "machine_switch_rate", b"processes": "machine_fork_rate"}
 PRESSURES = ("cpu", "io", "memory")
 MICRO = 1e-6
 
@@ -19,9 +19,9 @@ def read() -> tuple[Counts, Counts]:
     """What the machine has now, and what it did so far, as far as its kernel reports it."""
     content = _contents("/proc/stat")
     found = {name: float(value) for name, value in STAT.findall(content)}
-    levels = {ours: found[name] for name, ours in LEVELS.items() if name in found}
-    used = {ours: found[name] for name, ours in RATES.items() if name in found}
-    times = [float(number) * TICK for number in content.partition(b"\n")[0].split()[1:9]]
+    levels = {ours: found[name] for name, ours in PROC_STAT_LEVELS.items() if name in found}
+    used = {ours: found[name] for name, ours in PROC_STAT_RATES.items() if name in found}
+    times = [float(number) * CLOCK_TICK for number in content.partition(b"\n")[0].split()[1:9]]
     if len(times) == 8:
         user, nice, system, _, _, interrupts, soft, steal = times
         used |= {"machine_busy": user + nice + system + interrupts + soft, "machine_steal": steal}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 
-from perfvcs.launcher.execution import SHOWN, TAIL
+from perfvcs.launcher.execution import STDERR_SHOWN, STDERR_TAIL
 
 MOST_LINE = 1 << 16  # bytes without a line end in which the text is still found
 
@@ -28,7 +28,7 @@ class ServiceOutput:
     def _read(self) -> None:
         before = b""
         while chunk := os.read(self.reading, 1 << 16):
-            self.kept = (self.kept + chunk)[-TAIL:]
+            self.kept = (self.kept + chunk)[-STDERR_TAIL:]
             if self.wanted and not self.found.is_set():
                 text = before + chunk
                 if self.wanted in text:
@@ -55,4 +55,4 @@ class ServiceOutput:
     def end(self) -> str:
         """The last lines of it, printable and as one."""
         said = " | ".join(line.strip() for line in self.text().splitlines() if line.strip())
-        return "".join(character if character.isprintable() else "?" for character in said)[-SHOWN:]
+        return "".join(character if character.isprintable() else "?" for character in said)[-STDERR_SHOWN:]

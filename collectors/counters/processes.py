@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-TICK = 1 / os.sysconf("SC_CLK_TCK")
-PAGE = os.sysconf("SC_PAGE_SIZE")
+CLOCK_TICK = 1 / os.sysconf("SC_CLK_TCK")
+PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
 OPEN = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4  # files of processes that may stay open
 IO = re.compile(rb"^\w+: (\d+)", re.M)  # rchar, wchar, syscr, syscw, read_bytes, write_bytes, cancelled_write_bytes
 MEMORY = {
@@ -87,19 +87,19 @@ class WatchedProcess:
         numbers, self.parent = found.fields, found.parent
         ticks = [int(number) for number in numbers[11:15]]
         self.passed |= {
-            "user_use": (ticks[0] + ticks[2]) * TICK,
-            "system_use": (ticks[1] + ticks[3]) * TICK,
+            "user_use": (ticks[0] + ticks[2]) * CLOCK_TICK,
+            "system_use": (ticks[1] + ticks[3]) * CLOCK_TICK,
             "minor_fault_rate": float(numbers[7]) + float(numbers[8]),
             "major_fault_rate": float(numbers[9]) + float(numbers[10]),
-            "cpu_use": self._seconds(ticks) + (ticks[2] + ticks[3]) * TICK,
+            "cpu_use": self._seconds(ticks) + (ticks[2] + ticks[3]) * CLOCK_TICK,
         }
-        self.own["block_wait"] = int(numbers[39]) * TICK
+        self.own["block_wait"] = int(numbers[39]) * CLOCK_TICK
         if found.zombie:  # newer kernels let only root read its input and output: those are as they were
             self.levels = {}
             return
         self.passed |= zip(PASSED_ON, map(float, IO.findall(self._content("io"))), strict=False)
         self.levels = {
-            "processes": 1.0, "threads": float(numbers[17]), "vsize": float(numbers[20]), "rss": float(numbers[21]) * PAGE,
+            "processes": 1.0, "threads": float(numbers[17]), "vsize": float(numbers[20]), "rss": float(numbers[21]) * PAGE_SIZE,
             "descriptors": self._descriptors(),
         }  # fmt: skip
         self._status(int(numbers[17]))
@@ -147,7 +147,7 @@ class WatchedProcess:
         try:
             return time.clock_gettime((~self.pid << 3) | 2)  # clock_getcpuclockid(3)
         except OSError:
-            return (ticks[0] + ticks[1]) * TICK
+            return (ticks[0] + ticks[1]) * CLOCK_TICK
 
     def _descriptors(self) -> float:
         try:

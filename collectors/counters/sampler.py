@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from perfvcs.collectors.counters import machine
-from perfvcs.collectors.counters.events import EVENTS, Events
+from perfvcs.collectors.counters.events import PERF_EVENTS, Events
 from perfvcs.collectors.counters.processes import Counts
 from perfvcs.collectors.counters.tree import ProcessTree
 
@@ -125,7 +125,7 @@ def _row(now: tuple[Counts, Counts], before: tuple[Counts, Counts], passed: floa
 
 
 def _rates(now: _Moment, before: _Moment) -> Counts:
-    return {EVENTS[name][0]: _rate(count - before.events[name], now.at - before.at) for name, count in now.events.items()}
+    return {PERF_EVENTS[name][0]: _rate(count - before.events[name], now.at - before.at) for name, count in now.events.items()}
 
 
 def _rate(used: float, passed: float) -> float:

@@ -33,7 +33,7 @@ from perfvcs.process import run as run_command
 Signal = Literal["TERM", "INT", "HUP", "QUIT", "USR1", "USR2"]
 PAUSE = 0.02  # seconds between two looks whether it is ready
 AFTERWARDS = 30.0  # seconds beyond all limits after which the launcher ends a service by itself
-PLACEHOLDER = "{port}"
+PORT_PLACEHOLDER = "{port}"
 
 
 class Service(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,7 +67,7 @@ class Service(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise UsageError("service: nothing says when it is ready: give `port`, `line` or `ready`")
         if self.port is not None and (isinstance(self.port, bool) or not 0 <= self.port < 1 << 16):
             raise UsageError(f"service: port is {self.port}: give 1 to 65535, or 0 for a free one")
-        if self.port is None and PLACEHOLDER in f"{self.cmd} {self.ready}":
+        if self.port is None and PORT_PLACEHOLDER in f"{self.cmd} {self.ready}":
             raise UsageError("service: {port} has no value: add `port = 0` for a free one")
         if self.stop not in get_args(Signal):
             raise UsageError(f"service: stop is {self.stop!r}: give one of {', '.join(get_args(Signal))}")
@@ -134,7 +134,7 @@ class Running:
 
     def filled(self, words: Sequence[str]) -> tuple[str, ...]:
         """The words with the port in its place."""
-        return tuple(words) if self.port is None else tuple(word.replace(PLACEHOLDER, str(self.port)) for word in words)
+        return tuple(words) if self.port is None else tuple(word.replace(PORT_PLACEHOLDER, str(self.port)) for word in words)
 
     def _words(self, command: str) -> tuple[str, ...]:
         program, *words = self.filled(shlex.split(command))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from perfvcs.collectors.counters.metrics import LEVELS, RATES
+from perfvcs.collectors.counters.metrics import LEVEL_METRICS, RATE_METRICS
 from perfvcs.collectors.counters.processes import Counts, Ended, Stat, WatchedProcess, stat
 
 ROUNDS = 3  # of reading when processes end meanwhile
@@ -28,10 +28,12 @@ class ProcessTree:
         self.hidden: set[int] = set()
         self._groups = {group: re.compile(rf"\b{re.escape(group)}\b") for group in groups}
         self._prefixes = ("", *(f"{group}." for group in groups))
-        self._left = self._zero(RATES)
+        self._left = self._zero(RATE_METRICS)
 
     def read(self) -> tuple[Counts, Counts]:
-        """What the tree has now, and what it used so far, under the names of ``LEVELS`` and ``RATES``; of each group with its name before.
+        """What the tree has now, and what it used so far, under the names of ``LEVEL_METRICS`` and ``RATE_METRICS``.
+
+        The names of a group's begin with its own.
 
         A process belongs to the first group whose name is a word of its command line, or else to that of its parent.
         """
@@ -39,7 +41,7 @@ class ProcessTree:
         for _ in range(ROUNDS):
             if self._read():
                 break
-        levels, used = self._zero(LEVELS), self._zero(RATES)
+        levels, used = self._zero(LEVEL_METRICS), self._zero(RATE_METRICS)
         for process in self.members.values():
             process.names = self._names(process)
             for prefix in process.names:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 LARGEST_FILE = 1 << 28  # bytes of one file
 MAX_LINE = 1 << 16
 MAX_NUMBER = 10_000_000  # of a name
-EVENT = b"Ir"
+IR_EVENT = b"Ir"
 _RECURSION = re.compile(r"(.+)'(\d{1,9})", re.DOTALL)
 _COMPRESSED = re.compile(rb"(\(\d{1,9}\))(?: (.*))?", re.DOTALL)
 
@@ -75,7 +75,7 @@ class _Reading:
             if not self.positions:
                 raise ValueError
         elif key == b"events":
-            found = value.split().index(EVENT)
+            found = value.split().index(IR_EVENT)
             if self.event not in (None, found):
                 raise ValueError
             self.event = found

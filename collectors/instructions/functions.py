@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from perfvcs.collectors.instructions.counts import Counts
 
-UNNAMED = ("???", "")  # what valgrind calls an image or function that it does not know
+UNKNOWN_NAMES = ("???", "")  # what valgrind calls an image or function that it does not know
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ def functions(counts: Counts, cwd: Path, taken: str = "") -> FunctionCounts:
     names: list[str] = []
     of = np.empty(len(counts.contexts), np.int64)
     for place, context in enumerate(counts.contexts):
-        name = frames.UNKNOWN if context.name in UNNAMED else context.name
-        image = frames.UNKNOWN if context.image in UNNAMED else context.image
+        name = frames.UNKNOWN_FRAME if context.name in UNKNOWN_NAMES else context.name
+        image = frames.UNKNOWN_FRAME if context.image in UNKNOWN_NAMES else context.image
         frame = frames.native(name, image, str(cwd))
         of[place] = number = numbers.setdefault(frame, len(numbers))
         if number == len(names):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from perfvcs.collectors.instructions.counts import Counts
 
-REST = -1  # the end of a path that stands for several
+REST_OF_PATHS = -1  # the end of a path that stands for several
 DEEPEST = 150  # contexts of one path
 MOST_PATHS = 20_000  # from which on circles get no more than others
 ALL = 1 - 1e-9
@@ -41,7 +41,7 @@ class _Flow:
 
 @dataclass
 class _Walk:
-    """The paths while they are followed from the roots; those of under ``least`` instructions end together as ``REST``."""
+    """The paths while they are followed from the roots; those of under ``least`` instructions end together as ``REST_OF_PATHS``."""
 
     flows: list[_Flow]
     least: float
@@ -67,7 +67,9 @@ class _Walk:
             else:
                 for earlier, returned in self.follow(callee, part, larger).items():
                     back[earlier] += returned
-        self.found += [((*self.path, *end), value) for end, value in (((), flow.own * amount), ((REST,), rest)) if value > 0]
+        self.found += [
+            ((*self.path, *end), value) for end, value in (((), flow.own * amount), ((REST_OF_PATHS,), rest)) if value > 0
+        ]
         self.path.pop()
         again = back.pop(context, 0.0)
         if again >= amount * ALL:
@@ -82,7 +84,7 @@ class _Walk:
 def paths(counts: Counts, least: float) -> list[tuple[tuple[int, ...], float]]:
     """Paths of contexts, root first, with the instructions of their last context; together about as many as there are.
 
-    Of what a context calls, all that is under ``least`` instructions is one path, which ends in ``REST``.
+    Of what a context calls, all that is under ``least`` instructions is one path, which ends in ``REST_OF_PATHS``.
     """
     flows, roots = _flows(counts)
     walk = _Walk(flows, least)

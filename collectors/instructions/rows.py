@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors._shared.frames import inlined
 from perfvcs.collectors.instructions.functions import FunctionCounts, functions
-from perfvcs.collectors.instructions.paths import REST, paths
+from perfvcs.collectors.instructions.paths import REST_OF_PATHS, paths
 from perfvcs.errors import nearest
 from perfvcs.profile import Metric, Stacks
 
@@ -62,7 +62,7 @@ def _append_paths(observations: Observations, run: Run, counts: Counts, table: F
     of.append(2 * count)
     amounts: dict[tuple[int, ...], float] = {}
     for path, amount in paths(counts, least * counts.total):
-        stack = tuple(of[context if context != REST else len(of) - 1] for context in path)
+        stack = tuple(of[context if context != REST_OF_PATHS else len(of) - 1] for context in path)
         amounts[stack] = amounts.get(stack, 0.0) + amount
     frames: dict[int, int] = {}
     observations.stacks = Stacks([], [])

@@ -12,7 +12,7 @@ from perfvcs.environment import PADDING
 
 DROPPED = (PADDING, "VALGRIND_OPTS")  # the first is random on purpose, the second would change what is counted
 FIXED = {"PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}
-PAGE = 4096  # bytes
+PAGE_BYTES = 4096  # bytes
 NO_RANDOMISATION = 0x0040000
 UNCHANGED = 0xFFFFFFFF  # asks personality() for the present value
 
@@ -26,7 +26,7 @@ def environment(given: Mapping[str, str], preload: Path | None = None) -> dict[s
     found = FIXED | {name: value for name, value in given.items() if name not in DROPPED}
     if preload is not None:
         found["LD_PRELOAD"] = f"{preload}:{given['LD_PRELOAD']}" if given.get("LD_PRELOAD") else str(preload)
-    return found | {PADDING: "x" * (-size(found | {PADDING: ""}) % PAGE)}
+    return found | {PADDING: "x" * (-size(found | {PADDING: ""}) % PAGE_BYTES)}
 
 
 def size(variables: Mapping[str, str]) -> int:

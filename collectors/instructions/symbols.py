@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from perfvcs.collectors._shared import frames
 from perfvcs.collectors._shared.functions import PROCESSES, reached
 from perfvcs.collectors._shared.interpreter import is_python
-from perfvcs.collectors.instructions.functions import UNNAMED
+from perfvcs.collectors.instructions.functions import UNKNOWN_NAMES
 from perfvcs.validity import MAX_NAME
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def symbols(run: Run, counts: Counts) -> Reached | None:
         return None
     names, others = set[str](), False
     for context in counts.contexts:
-        if context.image in UNNAMED or context.name in UNNAMED:
+        if context.image in UNKNOWN_NAMES or context.name in UNKNOWN_NAMES:
             continue
         if Path(context.image).is_relative_to(run.cwd):
             names.add(context.name)
@@ -38,5 +38,5 @@ def symbols(run: Run, counts: Counts) -> Reached | None:
             others = True
     if ENTRY not in names or any(LINKED in name for name in names):
         return None
-    found = {f"{SYMBOL}{frames.function(name)}"[:MAX_NAME] for name in names if not frames.ADDRESS.fullmatch(name)}
+    found = {f"{SYMBOL}{frames.function(name)}"[:MAX_NAME] for name in names if not frames.ADDRESS_NAME.fullmatch(name)}
     return reached({run.uid: found | ({PROCESSES} if others else set())})

@@ -126,7 +126,7 @@ def _check(argv: Sequence[str]) -> None:
 def _zero() -> Path | None:
     """What makes forked children begin at zero; None without a compiler or valgrind's headers."""
     try:
-        return preloadable(compiled(inside.FOLDER / "forks.c", shared=True))
+        return preloadable(compiled(inside.INSTRUCTIONS_INSIDE / "forks.c", shared=True))
     except NotCompiled:
         return None
 

@@ -15,12 +15,12 @@ from perfvcs.profile import FINE, Metric, Stacks
 if TYPE_CHECKING:
     from perfvcs.collectors.memory.heap import Heap
 
-JUDGED = {
+JUDGED_METRICS = {
     "peak": Metric("B", kind="deterministic"),
     "bytes": Metric("B", kind="deterministic"),
     "count": Metric("", kind="deterministic"),
 }
-METRICS = JUDGED | {
+METRICS = JUDGED_METRICS | {
     "leaked": Metric("B", "none", "deterministic"),
     "mapped": Metric("B", "none", "deterministic"),
     "site_bytes": Metric("B", "none", "deterministic"),

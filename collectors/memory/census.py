@@ -11,8 +11,8 @@ from perfvcs.collector import Run
 from perfvcs.collectors._shared.recording import printable
 from perfvcs.collectors._shared.symbols import resolve
 from perfvcs.collectors.memory.heap import (
-    COLUMNS,
-    OTHER,
+    HEAP_COLUMNS,
+    OTHER_SITES,
     AllocationRequest,
     AllocationSite,
     Frame,
@@ -24,7 +24,7 @@ from perfvcs.collectors.memory.heap import (
     shares,
     short,
 )
-from perfvcs.collectors.memory.record import FOREIGN, FULL, KINDS, SLOW, AllocationRecord
+from perfvcs.collectors.memory.record import FOREIGN, FULL, RECORD_KINDS, SLOW, AllocationRecord
 from perfvcs.launcher.execution import name_command
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def heap(records: Sequence[AllocationRecord], run: Run, request: AllocationReque
         peak=float(records[most].head["peak"]),
         bytes=float(head["bytes"]),
         count=float(head["count"]),
-        leaked=float(totals[COLUMNS.index("leaked")]),
+        leaked=float(totals[HEAP_COLUMNS.index("leaked")]),
         mapped=float(head["mapped"]),
         sites=_merged([AllocationSite(stack, *row) for stack, row in zip(stacks, table[kept].tolist(), strict=True)], totals),
         course=_course(records[most], own),
@@ -71,7 +71,7 @@ def _table(record: AllocationRecord, *, is_largest: bool) -> NDArray[np.float64]
 
 def _merged(kept: Sequence[AllocationSite], totals: NDArray[np.float64]) -> list[AllocationSite]:
     """The sites of one stack as one, and one without a stack for what the sites that were not kept have."""
-    rest = [float(total) - sum(getattr(site, name) for site in kept) for name, total in zip(COLUMNS, totals, strict=True)]
+    rest = [float(total) - sum(getattr(site, name) for site in kept) for name, total in zip(HEAP_COLUMNS, totals, strict=True)]
     return largest([*kept, AllocationSite((), *rest)], len(kept) + 1)
 
 
@@ -93,7 +93,7 @@ def _stacks(sites: Sequence[tuple[AllocationRecord, int]], folder: Path) -> list
         for path, addresses in wanted.items()
         for address, lines in (resolve(path, addresses) if path else {one: [] for one in addresses}).items()
     }
-    entries = [((KINDS[kind], "", ""),) if (kind := int(record.sites[number]["kind"])) else () for record, number in sites]
+    entries = [((RECORD_KINDS[kind], "", ""),) if (kind := int(record.sites[number]["kind"])) else () for record, number in sites]
     return [(*entry, *(frame for one in places for frame in names[one])) for entry, places in zip(entries, found, strict=True)]
 
 
@@ -114,12 +114,12 @@ def _course(record: AllocationRecord, stacks: dict[int, Stack]) -> list[Moment]:
     functions = {number: owner(stack) for number, stack in stacks.items()}
     by_name: dict[str, NDArray[np.int64]] = defaultdict(lambda: np.zeros(bins, np.int64))
     for number, row in enumerate(alive):
-        by_name[functions.get(number, OTHER)] += row
-    most = {name: int(row.max(initial=0)) for name, row in by_name.items() if name != OTHER}
+        by_name[functions.get(number, OTHER_SITES)] += row
+    most = {name: int(row.max(initial=0)) for name, row in by_name.items() if name != OTHER_SITES}
     least = SHARE * int(record.head["peak"])
     shown = sorted((name for name in most if most[name] >= least), key=lambda name: (-most[name], name))[:SHOWN]
     rest = np.sum([row for name, row in by_name.items() if name not in shown] or [np.zeros(bins, np.int64)], axis=0)
-    rows = [(name, by_name[name]) for name in shown] + ([(OTHER, rest)] if rest.any() else [])
+    rows = [(name, by_name[name]) for name in shown] + ([(OTHER_SITES, rest)] if rest.any() else [])
     began = record.head["began"] / 1e9
     return [
         Moment(name, number + 1, float(live), float(began[number]))
@@ -138,7 +138,7 @@ def _remarks(run: Run, records: Sequence[AllocationRecord]) -> list[str]:
         found.append("memory: call stacks are found slowly: apt install libunwind8")
     if flags & FULL:
         found.append(
-            f"memory: some call stacks did not fit and are counted as {OTHER}: lower depth, or free space for temporary files"
+            f"memory: some call stacks did not fit and are counted as {OTHER_SITES}: lower depth, or free space for temporary files"
         )
     mapped = max(int(record.head["mapped"]) for record in records)
     if mapped > max(int(record.head["peak"]) for record in records):

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 Frame = tuple[str, str, str]  # function, file:line, object; innermost frames come first in a stack
 Stack = tuple[Frame, ...]
 
-COLUMNS = ("bytes", "count", "peak", "leaked")
-OTHER = "(other)"  # what the sites that are not kept have in all
+HEAP_COLUMNS = ("bytes", "count", "peak", "leaked")
+OTHER_SITES = "(other)"  # what the sites that are not kept have in all
 
 # allocators, and what lies between them and the code that wanted memory
 MACHINERY = re.compile(
@@ -100,7 +100,7 @@ def largest(sites: Sequence[AllocationSite], most: int) -> list[AllocationSite]:
 
     if not sites:
         return []
-    known = [name for name in COLUMNS if any(getattr(site, name) is not None for site in sites)]
+    known = [name for name in HEAP_COLUMNS if any(getattr(site, name) is not None for site in sites)]
     numbers = {stack: number for number, stack in enumerate(dict.fromkeys(site.stack for site in sites))}
     sums = np.zeros((len(numbers), len(known)))
     rows = [[getattr(site, name) or 0.0 for name in known] for site in sites]
@@ -126,7 +126,7 @@ def owner(stack: Stack) -> str:
     for function, _place, file in stack:
         if not _is_machinery(function) and not LIBRARIES.fullmatch(file.rpartition("/")[2]):
             return function
-    return stack[0][0] if stack else OTHER
+    return stack[0][0] if stack else OTHER_SITES
 
 
 @cache

@@ -70,7 +70,7 @@ def record(run: Run, request: AllocationRequest, recorder: Recorder = "auto") ->
 
 def _environment(run: Run, request: AllocationRequest, recorder: Recorder, folder: Path) -> dict[str, str]:
     """The interpreters' environment; hashes are the same each time, unless the program sets them."""
-    path = os.pathsep.join(filter(None, (str(inside.FOLDER / "python"), run.env.get("PYTHONPATH"))))
+    path = os.pathsep.join(filter(None, (str(inside.MEMORY_INSIDE / "python"), run.env.get("PYTHONPATH"))))
     return {
         "PYTHONPATH": path,
         "PYTHONHASHSEED": run.env.get("PYTHONHASHSEED", "0"),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MAGIC, VERSION = b"PVCSHEAP", 1
 BINS, SITES, POOL, HEADER = 32, 1 << 16, 1 << 22, 4096
 FORKED, FOREIGN, SLOW, FULL = 1, 2, 4, 8
-KINDS = (
+RECORD_KINDS = (
     "(unknown)", "malloc", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign", "valloc", "pvalloc", "reallocarray",
 )  # fmt: skip
 HEAD = [
@@ -114,7 +114,7 @@ def _read(path: Path) -> AllocationRecord:
     if len(content) < number * record or len(pool) < pooled * 8:
         raise refuse("was cut off")
     sites = np.frombuffer(content, SITE, number)
-    if number and ((sites["stack"] + sites["depth"]).max() > pooled or sites["kind"].max() >= len(KINDS)):
+    if number and ((sites["stack"] + sites["depth"]).max() > pooled or sites["kind"].max() >= len(RECORD_KINDS)):
         raise refuse("has stacks that are not in it")
     return AllocationRecord(head, sites, np.frombuffer(pool, "<u8", pooled), _modules(path.with_suffix(".map")))
 

@@ -16,7 +16,7 @@ from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 
 ENGINE = "allocations/1"
 OPTIONS = ("-fvisibility=hidden", "-ldl", "-lpthread")
-VARIABLE = "PERFVCS_MEMORY"
+MEMORY_VARIABLE = "PERFVCS_MEMORY"
 
 
 def record(run: Run, request: AllocationRequest) -> Heap:
@@ -26,7 +26,9 @@ def record(run: Run, request: AllocationRequest) -> Heap:
     folder = run.scratch / "memory"
     folder.mkdir()
     preload = ":".join(filter(None, (str(library), run.env.get("LD_PRELOAD"))))
-    executed(run, env={**run.env, "LD_PRELOAD": preload, VARIABLE: str(folder), f"{VARIABLE}_DEPTH": str(request.depth)})
+    executed(
+        run, env={**run.env, "LD_PRELOAD": preload, MEMORY_VARIABLE: str(folder), f"{MEMORY_VARIABLE}_DEPTH": str(request.depth)}
+    )
     try:
         records = read(folder)
     except CollectError as error:
@@ -48,7 +50,7 @@ def record(run: Run, request: AllocationRequest) -> Heap:
 def preloaded() -> Path:
     """The compiled library, by a path that LD_PRELOAD can hold; raises CollectError."""
     try:
-        found = compiled(inside.FOLDER / "allocations.c", flags=OPTIONS, shared=True)
+        found = compiled(inside.MEMORY_INSIDE / "allocations.c", flags=OPTIONS, shared=True)
     except NotCompiled as error:
         raise CollectError(f"memory needs a C compiler to make its recorder: {error}", lasting=True) from None
     return preloadable(found)

@@ -14,7 +14,7 @@ from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command
 
 ENGINE = "tracemalloc/1"
-MAX_BYTES = 1 << 26  # of one process' file
+MAX_TRACE = 1 << 26  # of one process' file
 
 
 class Trace(msgspec.Struct):
@@ -28,7 +28,7 @@ class Trace(msgspec.Struct):
 def heap(paths: Sequence[Path], run: Run, request: AllocationRequest, warnings: list[str]) -> Heap:
     """What the interpreters of one execution allocated; raises CollectError."""
     try:
-        traces = [msgspec.json.decode(read_part(path, 0, MAX_BYTES), type=Trace) for path in paths]
+        traces = [msgspec.json.decode(read_part(path, 0, MAX_TRACE), type=Trace) for path in paths]
     except UNDECODABLE:
         raise CollectError(f"{name_command(run.argv)} changed what tracemalloc recorded: it must leave it alone") from None
     if not traces:

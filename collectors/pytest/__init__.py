@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 
 from perfvcs.collector import Observations, Run
-from perfvcs.collectors.pytest.session import METRICS, Settings, measure
+from perfvcs.collectors.pytest.session import SESSION_METRICS, Settings, measure
 from perfvcs.errors import UsageError
 from perfvcs.profile import Metric
 
@@ -41,7 +41,7 @@ class Pytest:
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """``wall`` and ``cpu`` of a test's own function, and ``peak``, by how much memory rose meanwhile."""
-        return METRICS
+        return SESSION_METRICS
 
     def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
         """None: Python is not compiled."""

@@ -7,12 +7,12 @@ from pathlib import Path
 from types import CodeType
 
 from perfvcs.collector import CollectError
-from perfvcs.collectors._shared.functions import MODULE, NAMELESS, trimmed
+from perfvcs.collectors._shared.functions import MODULE, NAMELESS_CODE, trimmed
 from perfvcs.collectors._shared.recording import read_at_most
 from perfvcs.collectors.pytest.notes import ReachedFunction, printable
 from perfvcs.validity import MAX_NAME
 
-LEFT_OUT = "(left out)"  # the only function of a test that was found and not run, since it was not asked for
+UNRUN_FUNCTION = "(left out)"  # the only function of a test that was found and not run, since it was not asked for
 MAX_SOURCE = 16 << 20  # bytes
 
 
@@ -37,7 +37,7 @@ def _names(path: Path) -> dict[int, str]:
         code = compile(read_at_most(path, MAX_SOURCE), str(path), "exec", dont_inherit=True)
     except (CollectError, SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
-    return {inner.co_firstlineno: inner.co_qualname for inner in _all(code) if inner.co_name not in (MODULE, *NAMELESS)}
+    return {inner.co_firstlineno: inner.co_qualname for inner in _all(code) if inner.co_name not in (MODULE, *NAMELESS_CODE)}
 
 
 def _all(code: CodeType) -> Iterator[CodeType]:

@@ -14,7 +14,7 @@ from perfvcs.collectors._shared.recording import read_at_most
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.validity import MAX_INTEGER, MAX_NAME
 
-MAX_BYTES = 1 << 28  # of one file
+MAX_NOTES = 1 << 28  # of one file
 MAX_FILES = 1000
 MAX_ID = MAX_NAME - 100  # what is added to a test's name has its place
 
@@ -120,9 +120,9 @@ def read_notes(folder: Path) -> PytestNotes:
 
 
 def _lines(path: Path) -> Iterator[Line]:
-    content = read_at_most(path, MAX_BYTES)
-    if len(content) > MAX_BYTES:
-        raise CollectError(f"{path.name} is over {MAX_BYTES >> 20} MiB: measure fewer tests at once")
+    content = read_at_most(path, MAX_NOTES)
+    if len(content) > MAX_NOTES:
+        raise CollectError(f"{path.name} is over {MAX_NOTES >> 20} MiB: measure fewer tests at once")
     lines = content.split(b"\n")[:-1]  # a killed process may have cut the last one off
     decoder = msgspec.json.Decoder(Line)
     for number, line in enumerate(lines, 1):

@@ -8,7 +8,7 @@ from pathlib import Path
 FILES = ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml")
 TABLES = {"pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]", "setup.cfg": "[tool:pytest]"}
 LARGEST_FILE = 1_000_000  # characters of a file that are searched
-OWN = ("-c", "--config-file", "--rootdir")
+PYTEST_OPTIONS = ("-c", "--config-file", "--rootdir")
 
 
 def options(argv: Sequence[str], root: Path, folder: Path) -> list[str]:
@@ -17,7 +17,7 @@ def options(argv: Sequence[str], root: Path, folder: Path) -> list[str]:
     Otherwise a revision without settings would have those of the project around its checkout, its ``conftest.py``, and other names of
     its tests than the working tree has.
     """
-    if any(word == own or word.startswith(f"{own}=") for word in argv for own in OWN):
+    if any(word == own or word.startswith(f"{own}=") for word in argv for own in PYTEST_OPTIONS):
         return []
     if any(_settings(place) for place in _places(argv, root)):
         return []

@@ -13,17 +13,21 @@ from pathlib import Path
 
 from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors._shared.functions import PROCESSES, reached
-from perfvcs.collectors.pytest.names import LEFT_OUT, qualified
+from perfvcs.collectors.pytest.names import UNRUN_FUNCTION, qualified
 from perfvcs.collectors.pytest.notes import PytestNotes, Reading, Test
-from perfvcs.collectors.pytest.suite import SHOWN, counted, named, outcomes, run_suite
+from perfvcs.collectors.pytest.suite import NAMED_TESTS, counted, named, outcomes, run_suite
 from perfvcs.launcher.execution import name_command
 from perfvcs.profile import FINE, REPEATED, Metric, Reached
 
-METRICS = {"wall": Metric("s"), "cpu": Metric("s"), "peak": Metric("B", "none")}
+SESSION_METRICS = {"wall": Metric("s"), "cpu": Metric("s"), "peak": Metric("B", "none")}
 ONCE = " (once)"  # behind the name of a test that is run once per process: its first run is its only one
 ATTEMPTS = 4  # at finding out which tests cannot be repeated; in the last one none is
 MAX_ROUNDS = 1000  # of pytest-benchmark that are kept of one test
-HYPOTHESIS, BENCHMARK, BY_OTHERS = "hypothesis", "benchmark", "another plugin runs it"  # reasons for one run, known before it
+HYPOTHESIS, BENCHMARK_REASON, BY_OTHERS = (
+    "hypothesis",
+    "benchmark",
+    "another plugin runs it",
+)  # reasons for one run, known before it
 
 REMARKS = {
     "coverage": "coverage is switched off, since it slows the tests down: leave --cov out to lose this note",
@@ -76,7 +80,7 @@ def measure(run: Run, settings: Settings) -> Observations:
         changed = _changed(known, outcomes(notes))
         if known.settled:
             break
-        once |= {test.id for test in notes.tests if test.once not in ("", "asked", HYPOTHESIS, BENCHMARK, BY_OTHERS)}
+        once |= {test.id for test in notes.tests if test.once not in ("", "asked", HYPOTHESIS, BENCHMARK_REASON, BY_OTHERS)}
         if changed:
             known.flaky |= _changed(known, outcomes(run_suite(run, "study", functions=False)))
         files = {_file(name) for name in changed - known.flaky}
@@ -113,14 +117,14 @@ def _reached(notes: PytestNotes, root: Path) -> Reached:
     sets = {name: qualified(functions, root) for name, functions in notes.reached.items()}
     for name in notes.processes:
         sets[name].add(PROCESSES)
-    sets |= {name: {LEFT_OUT} for name in notes.left_out if name not in sets}
+    sets |= {name: {UNRUN_FUNCTION} for name in notes.left_out if name not in sets}
     return reached(sets)
 
 
 def _observations(
     run: Run, settings: Settings, known: Known, notes: PytestNotes, once: set[str], changed: set[str]
 ) -> Observations:
-    found = Observations(metrics=dict(METRICS), values={name: [] for name in METRICS}, reached=known.reached)
+    found = Observations(metrics=dict(SESSION_METRICS), values={name: [] for name in SESSION_METRICS}, reached=known.reached)
     found.warnings += _remarks(known, notes, once, changed)
     counts: defaultdict[str, int] = defaultdict(int)
     for test in notes.tests:
@@ -160,7 +164,7 @@ def _remarks(known: Known, notes: PytestNotes, once: set[str], changed: set[str]
         )
     if once:
         lines.append(f"{counted(len(once), 'test')} cannot be repeated, so each process gives one run: {named(sorted(once))}")
-    for name in sorted(changed)[:SHOWN]:
+    for name in sorted(changed)[:NAMED_TESTS]:
         lines.append(f"{name} had another outcome than before and is left out of that execution: check whether it is flaky")
     return lines
 

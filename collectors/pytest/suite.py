@@ -14,7 +14,7 @@ from pathlib import Path
 
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors._shared.execution import launched
-from perfvcs.collectors._shared.functions import PYTHON
+from perfvcs.collectors._shared.functions import PYTHON_PATHS
 from perfvcs.collectors.pytest import inside
 from perfvcs.collectors.pytest.notes import PytestNotes, read_notes
 from perfvcs.collectors.pytest.root import options
@@ -23,7 +23,7 @@ from perfvcs.launcher.execution import Execution, failure, name_command
 
 PLUGIN, VARIABLE = "perfvcs_pytest", "PERFVCS_TESTING"
 SOME_FAILED, INTERRUPTED, NO_TESTS = 1, 2, 5  # exit statuses of pytest
-SHOWN = 3  # tests or files that a message names
+NAMED_TESTS = 3  # tests or files that a message names
 
 
 def run_suite(run: Run, mode: str, **asked: object) -> PytestNotes:
@@ -43,7 +43,9 @@ def run_suite(run: Run, mode: str, **asked: object) -> PytestNotes:
 def _environment(run: Run, folder: Path) -> tuple[dict[str, str], dict[str, str | None]]:
     """The command's environment, and what the plugin makes of it again, so that tests see what they would without us."""
     changed = {
-        "PYTHONPATH": os.pathsep.join(filter(None, (str(inside.FOLDER / "python"), str(PYTHON), run.env.get("PYTHONPATH")))),
+        "PYTHONPATH": os.pathsep.join(
+            filter(None, (str(inside.PYTEST_INSIDE / "python"), str(PYTHON_PATHS), run.env.get("PYTHONPATH")))
+        ),
         "PYTEST_PLUGINS": ",".join(filter(None, (PLUGIN, run.env.get("PYTEST_PLUGINS")))),
     }
     if stay := options((*run.argv, *shlex.split(run.env.get("PYTEST_ADDOPTS", ""))), run.cwd, folder):
@@ -92,8 +94,8 @@ def _problem(run: Run, execution: Execution, notes: PytestNotes) -> str | None:
 
 def _interrupted(command: str, notes: PytestNotes, failed: str | None) -> str:
     if notes.problems:
-        named = [f"{name or 'pytest'}: {why}" for name, why in notes.problems[:SHOWN]]
-        more = f"; and {len(notes.problems) - SHOWN} more" if len(notes.problems) > SHOWN else ""
+        named = [f"{name or 'pytest'}: {why}" for name, why in notes.problems[:NAMED_TESTS]]
+        more = f"; and {len(notes.problems) - NAMED_TESTS} more" if len(notes.problems) > NAMED_TESTS else ""
         return f"{command} could not collect its tests: {'; '.join(named)}{more}: correct them, or leave them out with --ignore"
     if NO_TESTS in notes.statuses and not notes.tests:
         return f"{command} found no tests: check its paths, -k and -m"
@@ -121,8 +123,8 @@ def outcomes(notes: PytestNotes) -> Mapping[str, str]:
 
 def named(tests: list[str]) -> str:
     """The first of some tests, and how many more there are."""
-    more = f" and {len(tests) - SHOWN} more" if len(tests) > SHOWN else ""
-    return ", ".join(tests[:SHOWN]) + more
+    more = f" and {len(tests) - NAMED_TESTS} more" if len(tests) > NAMED_TESTS else ""
+    return ", ".join(tests[:NAMED_TESTS]) + more
 
 
 def counted(number: int, what: str) -> str:

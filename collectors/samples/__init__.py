@@ -63,9 +63,9 @@ class Samples:
 
     def flags(self, program: str) -> tuple[str, ...]:
         """Frame pointers, if they are to be used."""
-        from perfvcs.collectors.samples.linux import FLAGS
+        from perfvcs.collectors.samples.linux import FRAME_POINTERS
 
-        return FLAGS if self.unwind == "fp" and not self._is_python(program) else ()
+        return FRAME_POINTERS if self.unwind == "fp" and not self._is_python(program) else ()
 
     def collect(self, run: Run) -> Observations:
         """Execute once; raises CollectError."""

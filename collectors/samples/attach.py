@@ -16,7 +16,7 @@ from typing import NoReturn
 
 READY = 30_000  # ms that a sampler may take to become ready
 LINGER = 500  # ms in which it may notice by itself that the program has ended
-PATIENCE = 8_000  # ms in which it may write its report
+REPORT_PATIENCE = 8_000  # ms in which it may write its report
 NOT_STARTED = 127
 YAMA = "/proc/sys/kernel/yama/ptrace_scope"
 PR_SET_PTRACER = 0x59616D61
@@ -126,7 +126,7 @@ def _end(program: int, child: int) -> None:
         poll.register(descriptor, select.POLLIN)
     poll.poll()
     poll.unregister(program)
-    for wait, number in ((LINGER, signal.SIGINT), (PATIENCE, signal.SIGKILL)):
+    for wait, number in ((LINGER, signal.SIGINT), (REPORT_PATIENCE, signal.SIGKILL)):
         if poll.poll(wait):
             break
         os.kill(child, number)

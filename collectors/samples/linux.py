@@ -22,19 +22,19 @@ from typing import Literal
 
 from perfvcs import linuxperf
 from perfvcs.collector import CollectError, Run
-from perfvcs.collectors._shared.frames import KERNEL, UNKNOWN, native
+from perfvcs.collectors._shared.frames import KERNEL, UNKNOWN_FRAME, native
 from perfvcs.collectors.samples.sampler import LARGEST_REPORT, TRUNCATED, Folded, last
 from perfvcs.launcher.execution import name_command
 
-RATE = 997  # a prime, so that it does not fall in step with what the program does every millisecond
+LINUX_RATE = 997  # a prime, so that it does not fall in step with what the program does every millisecond
 DATA = "perf.data"
-TIMEOUT = 600.0  # seconds for reading
+READING_TIMEOUT = 600.0  # seconds for reading
 EVENT_OPEN = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
-FLAGS = ("-fno-omit-frame-pointer",)
+FRAME_POINTERS = ("-fno-omit-frame-pointer",)
 ADDRESS = re.compile(r"[0-9a-f]+")
 LOST = re.compile(r"\blost (?:samples )?([0-9]{1,15})\b")
 STARTS = re.compile(r"_start|_dl_start\w*|__libc_start_\w+|clone3?|__clone3?|start_thread|ret_from_fork\w*|_dl_\w+|__restore_rt")
-MAIN = re.compile(r"main \(.*\)")
+MAIN_FUNCTION = re.compile(r"main \(.*\)")
 PERMITTED = 1  # of kernel.perf_event_paranoid: up to here one's own programs' time in the kernel may be sampled
 
 
@@ -62,7 +62,7 @@ class LinuxPerf:
     @property
     def rate(self) -> int:
         """Samples per second of one running thread."""
-        return self.per_second or RATE
+        return self.per_second or LINUX_RATE
 
     @property
     def _unwinder(self) -> str:
@@ -98,7 +98,7 @@ class LinuxPerf:
             except BaseException:
                 process.kill()
                 raise
-            status = process.wait(TIMEOUT)
+            status = process.wait(READING_TIMEOUT)
         if status:
             said = last(errors.read_text(errors="replace"))
             raise CollectError(f"{name_command(run.argv)}: perf script failed with status {status}: {said}")
@@ -106,8 +106,8 @@ class LinuxPerf:
             found.warnings.append(f"samples: perf lost {found.lost:,} samples: lower rate")
         if _alone(found) > found.total / 2:
             found.warnings.append(
-                f"samples: most stacks of {name_command(run.argv)} are only their innermost function: compile it with {FLAGS[0]} and set "
-                'unwind = "fp", which static programs need'
+                f"samples: most stacks of {name_command(run.argv)} are only their innermost function: compile it with {FRAME_POINTERS[0]} "
+                'and set unwind = "fp", which static programs need'
             )
         return found
 
@@ -156,11 +156,11 @@ def normal(frames: Sequence[str]) -> tuple[str, ...]:
     """Frames, leaf first, as a stack: what runs before ``main`` is left out, the kernel is one frame, an unknown beginning is marked."""
     user = [frame for frame in frames if frame != KERNEL]
     leaf = (KERNEL,) if len(user) < len(frames) else ()
-    stack = list(dropwhile(UNKNOWN.__eq__, reversed(user)))
+    stack = list(dropwhile(UNKNOWN_FRAME.__eq__, reversed(user)))
     if not stack:
-        return leaf or (UNKNOWN,)
+        return leaf or (UNKNOWN_FRAME,)
     known = STARTS.fullmatch(stack[0].partition(" (")[0]) is not None
-    main = next((place for place, frame in enumerate(stack) if MAIN.fullmatch(frame)), None)
+    main = next((place for place, frame in enumerate(stack) if MAIN_FUNCTION.fullmatch(frame)), None)
     if main is not None and (not main or STARTS.fullmatch(stack[main - 1].partition(" (")[0])):  # anything may come before that
         return (*stack[main:], *leaf)
     return (*(() if known else (TRUNCATED,)), *stack, *leaf)

@@ -22,13 +22,13 @@ from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins import Natural
 
-RATE = 100
+PYSPY_RATE = 100
 REPORT = "py-spy.json"
-CURE = "pip install 'perfvcs[samples]'"
+PYSPY_CURE = "pip install 'perfvcs[samples]'"
 PROCESS = re.compile(r'process \d+:".*"', re.DOTALL)  # and its command line, as a frame without a file
 SAID = re.compile(r"Samples: ([0-9]{1,15}) Errors: ([0-9]{1,15})")
-IMPORTING = "<frozen importlib."
-IMPORT = "[import]"
+IMPORT_MACHINERY = "<frozen importlib."
+IMPORT_FRAME = "[import]"
 NO_FRAME = "[interpreter]"
 REFUSED = re.compile(r"permission denied|operation not permitted|EPERM|ptrace", re.IGNORECASE)
 TOO_SHORT = re.compile(
@@ -77,11 +77,11 @@ class PySpy:
     @property
     def rate(self) -> int:
         """Samples per second of one running thread."""
-        return self.per_second or RATE
+        return self.per_second or PYSPY_RATE
 
     def missing(self) -> str | None:
         """Why it cannot run, with the cure."""
-        return None if _tool() else f"samples needs py-spy for Python programs: {CURE}"
+        return None if _tool() else f"samples needs py-spy for Python programs: {PYSPY_CURE}"
 
     def command(self, scratch: Path) -> Sequence[str]:
         """The program and what it starts, running threads only."""
@@ -108,7 +108,7 @@ class PySpy:
             for sample, count in seen.items():
                 found.add(_stack(frames[number] for number in msgspec.json.decode(sample, type=list[Natural])), count)
         except (*UNDECODABLE, IndexError):
-            raise CollectError(f"samples: what py-spy wrote cannot be read: update it: {CURE}") from None
+            raise CollectError(f"samples: what py-spy wrote cannot be read: update it: {PYSPY_CURE}") from None
         if match := SAID.search(said):
             taken, errors = int(match[1]), int(match[2])
             found.lost = errors
@@ -127,7 +127,7 @@ def _stack(frames: Iterable[str]) -> tuple[str, ...]:
     """A sample's stack; the machinery of imports is one frame, and processes are not distinguished."""
     stack: list[str] = []
     for frame, group in groupby(filter(None, frames)):
-        stack += (frame,) if frame == IMPORT else group
+        stack += (frame,) if frame == IMPORT_FRAME else group
     return tuple(stack) or (NO_FRAME,)
 
 
@@ -135,7 +135,7 @@ def _frame(frame: Frame, cwd: str) -> str:
     """A frame as profiles have it; empty for a process."""
     if not frame.file and PROCESS.fullmatch(frame.name):
         return ""
-    return IMPORT if frame.file and IMPORTING in frame.file else python(frame.name, frame.file or "<unknown>", cwd)
+    return IMPORT_FRAME if frame.file and IMPORT_MACHINERY in frame.file else python(frame.name, frame.file or "<unknown>", cwd)
 
 
 def _nothing(run: Run, said: str) -> Folded:

@@ -14,7 +14,7 @@ from perfvcs.collectors.samples import attach
 from perfvcs.collectors.samples.sampler import Folded, Sampler, last
 from perfvcs.launcher.execution import Execution, LaunchError, check_start, failure, name_command, not_started
 
-GRACE = (attach.LINGER + attach.PATIENCE) / 1000 + 1.5  # seconds in which the sampler finishes
+GRACE = (attach.LINGER + attach.REPORT_PATIENCE) / 1000 + 1.5  # seconds in which the sampler finishes
 LOG = 1 << 16  # bytes of its messages
 NUMBER = re.compile(r"[0-9]{1,6}")
 

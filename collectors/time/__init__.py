@@ -95,7 +95,7 @@ class Time:
         from perfvcs import launcher
         from perfvcs.collectors._shared.execution import executed
         from perfvcs.launcher.execution import name_command
-        from perfvcs.launcher.samples import VARIABLE, MalformedSamples, read_samples
+        from perfvcs.launcher.samples import SAMPLES_VARIABLE, MalformedSamples, read_samples
 
         if run.functions and (found := _functions(run)):
             return found
@@ -104,7 +104,7 @@ class Time:
             found.warnings.append(reason)
         for attempt in range(self.repeat + 1):
             path = run.scratch / f"samples-{attempt}.jsonl"
-            execution = executed(run, env={**run.env, VARIABLE: str(path)}, pace=True)
+            execution = executed(run, env={**run.env, SAMPLES_VARIABLE: str(path)}, pace=True)
             try:
                 samples = read_samples(path, METRICS, run.uid)
             except MalformedSamples as error:
@@ -131,13 +131,13 @@ def _functions(run: Run) -> Observations | None:
     from perfvcs.collectors._shared.execution import executed
     from perfvcs.collectors._shared.functions import recorded, recording
     from perfvcs.collectors._shared.interpreter import is_python
-    from perfvcs.launcher.samples import VARIABLE
+    from perfvcs.launcher.samples import SAMPLES_VARIABLE
 
     if not is_python(run.argv[0]):
         return None
     path = run.scratch / "functions"
     try:
-        executed(run, env=recording(run, path) | {VARIABLE: str(run.scratch / "samples.jsonl")})
+        executed(run, env=recording(run, path) | {SAMPLES_VARIABLE: str(run.scratch / "samples.jsonl")})
     except CollectError:
         return None
     return Observations(reached=recorded(path, run.uid))

@@ -17,8 +17,8 @@ from perfvcs.text.quantity import percent
 if TYPE_CHECKING:
     from perfvcs.profile import Job
 
-ID = 7  # hex digits
-SERIES = 12  # hex digits of a series key in the file
+ID_DIGITS = 7  # hex digits
+SERIES_DIGITS = 12  # hex digits of a series key in the file
 COMMIT = re.compile("[0-9a-f]{4,64}")  # an id, or how it begins
 DELTA = 0.01  # of a change that has none
 
@@ -76,7 +76,7 @@ class Acceptance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
         if self.benchmark != former.label or not former.key.startswith(self.series):
             return self
         uid = present.name if self.uid == former.name else self.uid
-        return replace(self, benchmark=present.label, uid=uid, series=self.series and present.key[:SERIES])
+        return replace(self, benchmark=present.label, uid=uid, series=self.series and present.key[:SERIES_DIGITS])
 
     def has_ended(self, today: date) -> bool:
         """Whether its day has come."""
@@ -150,7 +150,7 @@ def identity(report: Report, change: Change) -> str:
     import hashlib
 
     about = [report.baseline, report.target, change.series, change.uid, change.size, change.metric]
-    return hashlib.sha256(msgspec.json.encode(about)).hexdigest()[:ID]
+    return hashlib.sha256(msgspec.json.encode(about)).hexdigest()[:ID_DIGITS]
 
 
 def is_open(change: Change) -> bool:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.check.change import ALONE
+from perfvcs.check.change import ONE_SIDED
 from perfvcs.check.importance import MOVED, MovedBenchmark, Unit, entries
-from perfvcs.check.sentence import NAME, bounds, effect_of, metric_of, numbers_of, percent_of, sentence
-from perfvcs.check.text import LONGEST_NAME, benchmark, contested, ids, is_whole, measure, remarks
+from perfvcs.check.sentence import SENTENCE_NAME, bounds, effect_of, metric_of, numbers_of, percent_of, sentence
+from perfvcs.check.text import NAME_WIDTH, benchmark, contested, ids, is_whole, measure, remarks
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import at_sizes, percent, step
 from perfvcs.text.words import counted, metric_rank, named, plural
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_LISTED = 5  # changes that are listed
 JOBS = 6  # jobs that are listed
 MANY = 20  # with fewer comparisons, a share of them says little
-APART = 1.5  # both are stated if the largest bound is this many times that of most
+STATED_APART = 1.5  # both are stated if the largest bound is this many times that of most
 WIDEST_BOUND = 1.0  # bound beyond which nothing is ruled out that is worth saying
 
 
@@ -122,17 +122,17 @@ def _job(name: str, first: Overall, others: Iterable[Overall], tally: Counter[st
         time = first.unit == "s"
         worse, better = ("slower", "faster") if time else ("worse", "better")
         moved = f"{tally['degradation']:,} {worse}, {tally['improvement']:,} {better}"
-        name = f"{shorten(name, NAME)} ({counted(first.units, 'unit')}: {moved})"
+        name = f"{shorten(name, SENTENCE_NAME)} ({counted(first.units, 'unit')}: {moved})"
         if 0 < first.combined < first.units:
             details.append(f"the effect is that of the {first.combined:,} units that were measured in the same executions")
     elif first.word in ("inconclusive", "not comparable") and first.reason:
-        details.append(shorten(first.reason, LONGEST_NAME))
+        details.append(shorten(first.reason, NAME_WIDTH))
     if levels := step(first.baseline, first.target, first.unit):
         numbers += f", {levels}{f' {at_sizes(first.at)}' if first.at else ''}"
     if also := [one for one in others if one.word in MOVED or (one.unit == "s" and one.units > 1)]:
         details.insert(0, "also " + ", ".join(f"{metric_of(one)} {effect_of(one)}".rstrip() for one in also))
     accepted = first.word == "degradation" and tally["accepted"] and not tally["degradation"]
-    return BriefLine("accepted" if accepted else first.word or "", shorten(name, LONGEST_NAME), numbers, details)
+    return BriefLine("accepted" if accepted else first.word or "", shorten(name, NAME_WIDTH), numbers, details)
 
 
 def _line(report: Report, entry: MovedBenchmark, several: set[tuple[str, str]], causes: Sequence[str]) -> BriefLine:
@@ -143,7 +143,7 @@ def _line(report: Report, entry: MovedBenchmark, several: set[tuple[str, str]], 
             for change in entry.others]  # fmt: skip
     if entry.sizes:
         also.append(counted(entry.sizes, "other size"))
-    details = [shorten(remark, LONGEST_NAME) for remark in remarks(first, several)]
+    details = [shorten(remark, NAME_WIDTH) for remark in remarks(first, several)]
     details += [*causes, *(["also " + ", ".join(also)] if also else []), *filter(None, [ids(report, entry.changes)])]
     return BriefLine(first.word, benchmark(first), numbers, details)
 
@@ -157,7 +157,7 @@ def _bound(report: Report) -> str:
     others = "other " if any(change.word in MOVED for change in report.changes) else ""
     most, usual, middle = known[-1], known[ceil(0.95 * len(known)) - 1], known[(len(known) - 1) // 2]
     whole = len(known) == len(rest)
-    if whole and most <= WIDEST_BOUND and not (len(known) >= MANY and most > APART * usual):
+    if whole and most <= WIDEST_BOUND and not (len(known) >= MANY and most > STATED_APART * usual):
         return f"Nothing {'else ' if others else ''}moved by more than {percent_of(most)} ({counted(len(known), 'comparison')})."
     said = []
     if usual <= WIDEST_BOUND and len(known) >= MANY:
@@ -181,18 +181,18 @@ def _apart(report: Report) -> list[str]:
     if others and compared:
         reason, _ = others.most_common(1)[0]
         more = f", and {len(others) - 1:,} other reasons" if len(others) > 1 else ""
-        found.append(f"Not comparable: {others.total():,}, {shorten(reason, LONGEST_NAME)}{more}")
-    for word in ALONE:
+        found.append(f"Not comparable: {others.total():,}, {shorten(reason, NAME_WIDTH)}{more}")
+    for word in ONE_SIDED:
         names = list(dict.fromkeys(benchmark(change) for change in report.having(word)))
         if names:
             found.append(f"{word.capitalize()}: {_first(names)}")
     accepted = {benchmark(change): change for change in report.changes if change.accepted is not None}
     if accepted:
         one = next(iter(accepted.values()))
-        found.append(f"Accepted: {_first(list(accepted))} ({shorten(one.accepted or '', LONGEST_NAME)})")
+        found.append(f"Accepted: {_first(list(accepted))} ({shorten(one.accepted or '', NAME_WIDTH)})")
     return found
 
 
 def _first(names: Sequence[str]) -> str:
-    shown = ", ".join(shorten(name, NAME) for name in names[:2])
+    shown = ", ".join(shorten(name, SENTENCE_NAME) for name in names[:2])
     return shown if len(names) <= 2 else f"{shown} and {len(names) - 2:,} more"

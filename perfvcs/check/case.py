@@ -24,9 +24,9 @@ Builds = tuple[tuple[int, ...], ...]  # of the same shape: the build of each exe
 Sizes = dict[float | None, dict[int, "Summary"]]  # per size the summaries by the place of their profile
 
 MANY = "only one side has many sizes, which only curves can compare"
-OTHER = "the two sides have different sizes, which only curves can compare"
+OTHER_RULES = "the two sides have different sizes, which only curves can compare"
 UNSIZED = "one side has no sizes"
-UNUSABLE = "no execution has a usable value on both sides"
+NO_USABLE_VALUE = "no execution has a usable value on both sides"
 
 
 class CaseExecution(msgspec.Struct, frozen=True, gc=False):
@@ -113,7 +113,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         before, after = ({found.sizes for found in side.get(None, {}).values()} - {0} for side in (self.before, self.after))
         if bool(before) != bool(after):
             return MANY if self.sizes else UNSIZED
-        return OTHER if before != after else ""
+        return OTHER_RULES if before != after else ""
 
     def pairs(self) -> tuple[list[Pair], list[Change]]:
         """A pair per size, and the changes of sizes that only one side has or that have no usable value."""
@@ -132,7 +132,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
                 unit = Unit(self.series, self.environment, self.uid, size, self.metric)
                 pairs.append(Pair(self, size, *sides, self.history.get(unit, EarlierSessions())))
             else:
-                decided.append(decided_change(self.header, self.uid, size, self.metric, "inconclusive", UNUSABLE))
+                decided.append(decided_change(self.header, self.uid, size, self.metric, "inconclusive", NO_USABLE_VALUE))
         return pairs, decided
 
 

@@ -11,7 +11,7 @@ from perfvcs.errors import PerfError
 
 Word = Literal["degradation", "improvement", "same", "inconclusive", "suspected", "not comparable", "new", "missing"]
 SETTLED: tuple[Word, ...] = ("degradation", "improvement", "same")
-ALONE: tuple[Word, ...] = ("new", "missing")
+ONE_SIDED: tuple[Word, ...] = ("new", "missing")
 WORDS: tuple[Word, ...] = ("degradation", "improvement", "suspected", "not comparable", "inconclusive", "new", "missing", "same")
 
 
@@ -171,7 +171,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def comparisons(self) -> list[Change]:
         """The changes that have both sides."""
-        return [change for change in self.changes if change.word not in ALONE]
+        return [change for change in self.changes if change.word not in ONE_SIDED]
 
     @property
     def counts(self) -> dict[Word, int]:

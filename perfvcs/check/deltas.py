@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from perfvcs.check.case import Case
 
 MEMORY = 1e6  # B: by how much the memory of an interpreter or allocator varies anyway
-PAGE = 4096
+MEMORY_PAGE = 4096
 
 
 class Delta(NamedTuple):
@@ -22,10 +22,10 @@ class Delta(NamedTuple):
         return max(self.share, self.amount / abs(level)) if level else self.share
 
 
-USUAL = Delta(0.01)
-CALLS = Delta(0.05)  # recorded calls: functions take some percent more or less when the code around them moves
+USUAL_DELTA = Delta(0.01)
+CALLS_DELTA = Delta(0.05)  # recorded calls: functions take some percent more or less when the code around them moves
 RESIDENT = Delta(0.02, MEMORY)
-FAULTS = Delta(0.02, MEMORY / PAGE)
+FAULTS = Delta(0.02, MEMORY / MEMORY_PAGE)
 BY_METRIC = {
     "maxrss": RESIDENT, "peak_rss": RESIDENT, "rss": RESIDENT, "pss": RESIDENT, "minor_faults": FAULTS, "major_faults": FAULTS,
     "page_faults": FAULTS, "faults": FAULTS, "voluntary_switches": Delta(0.1, 10), "involuntary_switches": Delta(0.1, 10),
@@ -39,4 +39,4 @@ def usual(case: Case) -> Delta:
 
 def of_metric(metric: str, *, calls: bool = False) -> Delta:
     """The same by its name; ``calls``: of recorded calls."""
-    return CALLS if calls else BY_METRIC.get(metric, USUAL)
+    return CALLS_DELTA if calls else BY_METRIC.get(metric, USUAL_DELTA)

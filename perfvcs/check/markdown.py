@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change, Report
     from perfvcs.check.importance import Unit
 
-LONGEST_NAME = 10_000  # characters of a name or a reason
+MARKDOWN_NAME = 10_000  # characters of a name or a reason
 BRIEF = ("| verdict | benchmark | change | remark |", "|---|---|---|---|")
 HEAD = ("| verdict | benchmark | metric | effect | baseline -> target | remark |", "|---|---|---|---|---|---|")
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~!@&])")
@@ -90,4 +90,4 @@ def _row(report: Report, change: Change, several: set[tuple[str, str]]) -> str:
 
 def escape(text: str) -> str:
     """Text that Markdown shows literally, on one line."""
-    return SPECIAL.sub(r"\\\1", shorten(text, LONGEST_NAME))
+    return SPECIAL.sub(r"\\\1", shorten(text, MARKDOWN_NAME))

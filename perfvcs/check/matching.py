@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from perfvcs.check.case import UNUSABLE, Case, Chosen, Sizes, decided_change
+from perfvcs.check.case import NO_USABLE_VALUE, Case, Chosen, Sizes, decided_change
 from perfvcs.check.change import Change, Word
 from perfvcs.check.comparability import Comparable, beside, comparable, differences, redefined
 from perfvcs.profile import is_derived
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from perfvcs.profile import Metric
     from perfvcs.summary import Header, Measured
 
-APART = "a product is compared within the session that measured it: perf collect --against"
+PRODUCT_ALONE = "a product is compared within the session that measured it: perf collect --against"
 Identity = tuple[object, ...]
 Key = tuple[str, str]  # uid, metric
 
@@ -62,7 +62,7 @@ def choose(old: Sequence[Measured], new: Sequence[Measured]) -> Chosen | str:
             classes[(beside if products else comparable)(one.header)][place].append(one)
     shared = [members for members in classes.values() if members[0] and members[1]]
     if not shared and products:
-        return APART
+        return PRODUCT_ALONE
     if not shared:
         return differences(_newest(old).header, _newest(new).header)
     shared.sort(key=lambda members: _newest(members[1]).header.collected.started, reverse=True)
@@ -154,7 +154,7 @@ def _cases(chosen: Chosen, history: Mapping[Unit, EarlierSessions], rows: Profil
         return cases, decided
     empty = [name for name, about in new.metrics.items() if about.better != "none" and about == old.metrics.get(name)]
     if empty:  # not a single value on either side
-        decided += [decided_change(new, "", None, name, "inconclusive", UNUSABLE) for name in empty]
+        decided += [decided_change(new, "", None, name, "inconclusive", NO_USABLE_VALUE) for name in empty]
     elif min(len(_measured(old)), len(_measured(new))) > 1:
         cases.append(Case(chosen, new, "", "", {}, {}, rows, history))  # counters, none of which is good or bad by itself
     return cases, decided

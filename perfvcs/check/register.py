@@ -20,7 +20,7 @@ from perfvcs.foreign import content, toml
 from perfvcs.text.characters import hidden
 
 FILE = "perf-accepted.toml"
-LARGEST_FILE = 2_000_000  # bytes; thousands of acceptances
+LARGEST_REGISTER = 2_000_000  # bytes; thousands of acceptances
 TOP = """\
 # Degradations that this project has accepted: `perf check` lists them apart, and does not fail for them.
 # Written by `perf accept`; edit it as you like, and commit it with the code.
@@ -48,9 +48,9 @@ def load(path: Path) -> list[Acceptance]:
 def read(path: Path) -> str:
     """The text of the file, empty where there is none; raises BadRegister."""
     try:
-        found = content(path, LARGEST_FILE + 1)
-        if len(found) > LARGEST_FILE:
-            raise BadRegister(f"{path.name} has more than {LARGEST_FILE:,} bytes: restore it with `git checkout {path.name}`")
+        found = content(path, LARGEST_REGISTER + 1)
+        if len(found) > LARGEST_REGISTER:
+            raise BadRegister(f"{path.name} has more than {LARGEST_REGISTER:,} bytes: restore it with `git checkout {path.name}`")
         return found.decode("utf-8-sig")  # some editors begin with a mark
     except FileNotFoundError:
         return ""

@@ -13,7 +13,7 @@ from perfvcs.text.characters import shorten
 if TYPE_CHECKING:
     from perfvcs.summary import Measured
 
-LONGEST_NAME = 60
+RENAMED_WIDTH = 60
 
 What = tuple[object, ...]
 
@@ -25,7 +25,7 @@ def renamings(before: Iterable[Measured], after: Iterable[Measured]) -> list[str
     added = {name: what for name, what in new.items() if name not in old}
     pairs = [(name, other) for name, what in missing.items() for other, own in added.items() if what & own]
     return [
-        f"`{shorten(former, LONGEST_NAME)}` is missing, and `{shorten(present, LONGEST_NAME)}` runs the same command: if it was renamed, "
+        f"`{shorten(former, RENAMED_WIDTH)}` is missing, and `{shorten(present, RENAMED_WIDTH)}` runs the same command: if it was renamed, "
         f"write formerly = [{_quoted(former)}] into that job of perf.toml"
         for former, present in pairs
         if [one for one, _ in pairs].count(former) == 1 and [one for _, one in pairs].count(present) == 1
@@ -33,7 +33,7 @@ def renamings(before: Iterable[Measured], after: Iterable[Measured]) -> list[str
 
 
 def _quoted(name: str) -> str:
-    return shorten(msgspec.json.encode(name).decode(), LONGEST_NAME)
+    return shorten(msgspec.json.encode(name).decode(), RENAMED_WIDTH)
 
 
 def _commands(side: Iterable[Measured]) -> dict[str, set[What]]:

@@ -9,7 +9,7 @@ import msgspec
 
 from perfvcs.check.brief import Brief, BriefLine, brief
 from perfvcs.check.importance import Unit
-from perfvcs.check.text import LONGEST_NAME, WORD, revision, settlement, summary, untouched, wrap
+from perfvcs.check.text import NAME_WIDTH, WORD_WIDTH, revision, settlement, summary, untouched, wrap
 from perfvcs.text.characters import shorten
 from perfvcs.text.columns import COLUMNS, fitted
 from perfvcs.text.naming import apart
@@ -23,7 +23,7 @@ SENTENCE, DETAIL, CLOSING = 4, 2, 2  # lines that one of each takes at most
 NAME = 60  # columns of a name
 NOTES = 2  # that are listed
 FEW = 4  # texts that may take more than a line
-INDENT = " " * (WORD + 3)
+INDENT = " " * (WORD_WIDTH + 3)
 
 
 def screen(
@@ -42,7 +42,7 @@ def screen(
 
 def _notes(report: Report) -> list[str]:
     """The first of the notes on jobs."""
-    notes = [f"note: {shorten(note, LONGEST_NAME)}" for note in (*report.failures, *report.renamed)]
+    notes = [f"note: {shorten(note, NAME_WIDTH)}" for note in (*report.failures, *report.renamed)]
     left_out = len(notes) - NOTES
     more = [f"note: {counted(left_out, 'more note')}: perf check -v"] if left_out > 0 else []
     return [*filter(None, [untouched(report)]), *notes[:NOTES], *more]
@@ -110,7 +110,7 @@ def _height(jobs: Sequence[Rows], changes: Sequence[Rows], hidden: int, left_out
 def _rows(line: BriefLine, width: int) -> Rows:
     """Word and name, numbers beside them or below, then details two columns further in."""
     inner = f"{INDENT}  "
-    head = f"  {line.word:<{WORD}} {fitted(line.name, min(NAME, max(20, width - WORD - 3)))}".rstrip()
+    head = f"  {line.word:<{WORD_WIDTH}} {fitted(line.name, min(NAME, max(20, width - WORD_WIDTH - 3)))}".rstrip()
     numbers = _cut(wrap(line.numbers, width, initial_indent=INDENT, subsequent_indent=inner), DETAIL, width)
     needs = [f"{head}  {line.numbers}"] if len(head) + len(line.numbers) + 2 <= width else [head, *numbers]
     details = (_cut(wrap(detail, width, initial_indent=inner, subsequent_indent=inner), DETAIL, width) for detail in line.details)

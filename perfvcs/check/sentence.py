@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from perfvcs.check.bounds import within
-from perfvcs.check.change import ALONE
+from perfvcs.check.change import ONE_SIDED
 from perfvcs.check.importance import MovedBenchmark, entries
-from perfvcs.check.text import LONGEST_NAME, benchmark, measure
+from perfvcs.check.text import NAME_WIDTH, benchmark, measure
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import change as effect_text
 from perfvcs.text.words import counted, metric_name, metric_rank, plural
@@ -17,7 +17,7 @@ from perfvcs.text.words import counted, metric_name, metric_rank, plural
 if TYPE_CHECKING:
     from perfvcs.check.change import Change, Overall, Report
 
-NAME = 48  # characters of a name
+SENTENCE_NAME = 48  # characters of a name
 FEW = 5  # up to so many open comparisons, one is named
 SURE = ("degradation", "improvement")
 
@@ -57,9 +57,9 @@ def _changed(report: Report, sure: Sequence[MovedBenchmark]) -> str:
         parts.append(own)
     elif whole.word not in SURE:
         surely = "the same" if whole.word == "same" else "no more than chance"
-        parts += [own, f"{shorten(whole.job, NAME)} in all: {metric_of(whole)} {effect_of(whole)}, {surely}"]
+        parts += [own, f"{shorten(whole.job, SENTENCE_NAME)} in all: {metric_of(whole)} {effect_of(whole)}, {surely}"]
     else:
-        parts.append(f"{shorten(whole.job, NAME)} became {adjective(whole)}: {metric_of(whole)} {effect_of(whole)}")
+        parts.append(f"{shorten(whole.job, SENTENCE_NAME)} became {adjective(whole)}: {metric_of(whole)} {effect_of(whole)}")
         if first.word != whole.word:
             parts.append(f"but {own}")
         covered = sum(entry.first.series in whole.series for entry in sure)
@@ -88,8 +88,8 @@ def _nothing(report: Report) -> str:
     counts = Counter(change.word for change in report.changes)
     if counts["not comparable"]:
         reasons = Counter(change.reason for change in report.changes if change.word == "not comparable")
-        return f"nothing is comparable: {shorten(reasons.most_common(1)[0][0], LONGEST_NAME)}"
-    found = [f"{counts[word]:,} {word}" for word in ALONE if counts[word]]
+        return f"nothing is comparable: {shorten(reasons.most_common(1)[0][0], NAME_WIDTH)}"
+    found = [f"{counts[word]:,} {word}" for word in ONE_SIDED if counts[word]]
     return f"nothing to compare{': ' if found else ''}{', '.join(found)}"
 
 
@@ -116,12 +116,12 @@ def percent_of(bound: float) -> str:
 
 def named(change: Change) -> str:
     """The benchmark's name, short enough for a sentence."""
-    return shorten(benchmark(change), NAME)
+    return shorten(benchmark(change), SENTENCE_NAME)
 
 
 def metric_of(moved: Change | Overall) -> str:
     """The metric's name, short enough for a sentence."""
-    return shorten(metric_name(moved.metric), NAME)
+    return shorten(metric_name(moved.metric), SENTENCE_NAME)
 
 
 def numbers_of(change: Change) -> str:

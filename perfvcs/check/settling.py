@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 OPEN = ("inconclusive", "suspected", "not comparable")
 NAME = 40  # characters of a job's name
-IMPORT = (
+IMPORT_ADVICE = (
     "To settle what was imported: measure both in turns, store with `perf import --in-turns`, or import ten earlier commits, too"
 )
 
@@ -30,7 +30,7 @@ def settling(report: Report, pairs: int = 0, noise: Callable[[str], str] = lambd
     undecided = [change for change in report.changes if change.word in OPEN and change.accepted is None]
     ours = Counter(change.job for change in undecided if change.series not in report.foreign)
     if not ours:
-        return IMPORT if undecided else ""
+        return IMPORT_ADVICE if undecided else ""
     # uncommitted changes have no name to ask for; the plain command measures them.
     named = (" HEAD HEAD" if old == new else "") if new.endswith("+") else f" {old.rstrip('+')} {new}"
     if not pairs:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from perfvcs.profile import Metric
 
 Three = tuple[float | None, float | None, float | None]
-UNKNOWN: Three = (None, None, None)
+UNKNOWN_EFFECT: Three = (None, None, None)
 AGREED = 1e-9  # of a level: what differs by less is rounding
 
 
@@ -28,9 +28,9 @@ def state(
     word: Word,
     method: str,
     centres: tuple[float, float],
-    effects: Three = UNKNOWN,
-    shifts: Three = UNKNOWN,
-    chances: Three = UNKNOWN,
+    effects: Three = UNKNOWN_EFFECT,
+    shifts: Three = UNKNOWN_EFFECT,
+    chances: Three = UNKNOWN_EFFECT,
     delta: float | None = None,
     confidence: float = 0.99,
     gate: bool = False,

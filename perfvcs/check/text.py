@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change, CounterCluster, Report, Word
     from perfvcs.profile import Job
 
-WORD = 14  # the longest word
-METRIC = 15  # characters of a metric's name
-LONGEST_NAME = 400  # characters of a name or a reason
+WORD_WIDTH = 14  # the longest word
+METRIC_WIDTH = 15  # characters of a metric's name
+NAME_WIDTH = 400  # characters of a name or a reason
 NAMED = 4  # counters of a cluster
-INDENT = " " * (WORD + 3)
+INDENT = " " * (WORD_WIDTH + 3)
 
 MEANINGS: tuple[tuple[Word, str], ...] = (
     ("inconclusive", "neither a change nor sameness is shown"),
@@ -66,7 +66,7 @@ def grouped(changes: Iterable[Change]) -> dict[str, list[Change]]:
 
 def benchmark(change: Change) -> str:
     """The name of what was measured; safe for a terminal."""
-    return shorten(labelled(change.job, change.uid, change.size), LONGEST_NAME)
+    return shorten(labelled(change.job, change.uid, change.size), NAME_WIDTH)
 
 
 def labelled(job: str, uid: str, size: float | None) -> str:
@@ -152,7 +152,7 @@ def untouched(report: Report) -> str:
 
 def revision(name: str) -> str:
     """A revision's name; a full commit id is cut to 12 digits."""
-    return name[:12] if re.fullmatch(r"[0-9a-f]{40,64}", name) else shorten(name, LONGEST_NAME)
+    return name[:12] if re.fullmatch(r"[0-9a-f]{40,64}", name) else shorten(name, NAME_WIDTH)
 
 
 def _sorted(changes: Sequence[Change]) -> list[Change]:
@@ -165,13 +165,15 @@ def _benchmark(changes: Sequence[Change], several: set[tuple[str, str]], width: 
     rows = _sorted(changes)
     lines: list[str] = []
     for place, change in enumerate(rows):
-        metric = shorten(metric_name(change.metric), METRIC)
+        metric = shorten(metric_name(change.metric), METRIC_WIDTH)
         numbers = f"{measure(change):<23} {step(change.baseline, change.target, change.unit)}"
-        lines += _indented("accepted" if change.accepted is not None else change.word, f"{metric:<{METRIC}} {numbers}", width)
+        lines += _indented(
+            "accepted" if change.accepted is not None else change.word, f"{metric:<{METRIC_WIDTH}} {numbers}", width
+        )
         later = [remark for other in rows[place + 1 :] for remark in remarks(other, several)]
         for remark in remarks(change, several):
             if remark not in later:
-                lines += wrap(shorten(remark, LONGEST_NAME), width, initial_indent=INDENT, subsequent_indent=INDENT)
+                lines += wrap(shorten(remark, NAME_WIDTH), width, initial_indent=INDENT, subsequent_indent=INDENT)
     return lines
 
 
@@ -180,7 +182,7 @@ def ids(report: Report, changes: Sequence[Change]) -> str:
     names: dict[str, str] = {}
     for change in _sorted(changes):
         if is_open(change) and is_committed(report):
-            names.setdefault(identity(report, change), shorten(metric_name(change.metric), METRIC))
+            names.setdefault(identity(report, change), shorten(metric_name(change.metric), METRIC_WIDTH))
     listed = ", ".join(f"{name} ({metric})" if len(names) > 1 else name for name, metric in names.items())
     return f"accept: {listed}" if names else ""
 
@@ -196,8 +198,8 @@ def measure(change: Change) -> str:
 
 def _indented(word: str, rest: str, width: int) -> list[str]:
     """The word in its column and the rest beside it; inner spaces of a row that fits stay."""
-    line = f"  {word:<{WORD}} {rest}".rstrip()
-    return [line] if len(line) <= width else wrap(line, width, subsequent_indent=" " * (WORD + 5))
+    line = f"  {word:<{WORD_WIDTH}} {rest}".rstrip()
+    return [line] if len(line) <= width else wrap(line, width, subsequent_indent=" " * (WORD_WIDTH + 5))
 
 
 def _ending(report: Report, width: int, following: Sequence[str]) -> list[str]:
@@ -207,5 +209,5 @@ def _ending(report: Report, width: int, following: Sequence[str]) -> list[str]:
     for text in (*meanings, *filter(None, [untouched(report)]), *following):
         lines += wrap(text, width, subsequent_indent="  ")
     for note in (*report.failures, *report.renamed):
-        lines += wrap(f"note: {shorten(note, LONGEST_NAME)}", width, subsequent_indent="      ")
+        lines += wrap(f"note: {shorten(note, NAME_WIDTH)}", width, subsequent_indent="      ")
     return [*lines, settlement(report.comparisons)]

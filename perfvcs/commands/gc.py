@@ -35,14 +35,14 @@ def _prune(repository: Repository) -> None:
     """Remove the virtual environments beyond ``[python] keep``."""
     from perfvcs.jobs.config import kept
     from perfvcs.lock import Locked
-    from perfvcs.measure.pythons import FOLDER, prune, taken
+    from perfvcs.measure.pythons import PYTHONS_FOLDER, prune, taken
 
     before = taken(repository.home)
     if not before.size:
         return
     try:
         with repository.measuring():
-            prune(repository.home / FOLDER, kept(repository.project.root))
+            prune(repository.home / PYTHONS_FOLDER, kept(repository.project.root))
     except Locked:
         echo("virtual environments are kept, since a measurement is running here")
         return

@@ -33,7 +33,7 @@ def command(names: tuple[str, ...], metric: str, number: int | None, *, everythi
         listed = found.of_newest(None if everything else number)
         echo(json(found, listed, meanwhile(repository, listed)))
     else:
-        from perfvcs.reports.history import COMMITS, lines
+        from perfvcs.reports.history import LISTED_COMMITS, lines
 
-        hosts = meanwhile(repository, found.of_newest(None if everything else number or COMMITS))
+        hosts = meanwhile(repository, found.of_newest(None if everything else number or LISTED_COMMITS))
         echo("\n".join(lines(found, number, everything=everything, hosts=hosts)))

@@ -103,10 +103,10 @@ def run(ctx: click.Context, name: str, arguments: tuple[str, ...]) -> None:
 
 
 def _measure(project: Project) -> None:
-    from perfvcs.hooks.commit import LOG, measure
+    from perfvcs.hooks.commit import HOOK_LOG, measure
 
     if commit := measure(project):
-        echo(f"perf: measuring {commit[:10]} in the background, log in .perf/{LOG}", err=True)
+        echo(f"perf: measuring {commit[:10]} in the background, log in .perf/{HOOK_LOG}", err=True)
 
 
 def _let_through(remote: str) -> int:
@@ -155,7 +155,7 @@ def _check_push(remote: str, so: str) -> int:
     wanted = push.pushes(project, remote, lines)
     late = bool(push.measuring(enter(project), wanted)) and _waited(project, wanted)
     statuses = [_verdict(checked, so, late=late) for checked in push.check(project, wanted)]
-    return next((status for status in (push.DEGRADED, push.UNCHECKED) if status in statuses), 0)
+    return next((status for status in (push.EXIT_DEGRADED, push.UNCHECKED) if status in statuses), 0)
 
 
 def _waited(project: Project, wanted: Sequence[Push]) -> bool:
@@ -179,16 +179,16 @@ def _verdict(checked: Checked, so: str, *, late: bool) -> int:
     from perfvcs.hooks import push
 
     branch = checked.push.branch
-    if checked.status == push.DEGRADED:
+    if checked.status == push.EXIT_DEGRADED:
         echo(checked.output.rstrip(), err=True)
         echo(f"perf: {branch} became slower; to push anyway: git push --no-verify", err=True)
-        return push.DEGRADED
-    if checked.settlement and (checked.suspected or checked.status == push.OPEN):
+        return push.EXIT_DEGRADED
+    if checked.settlement and (checked.suspected or checked.status == push.EXIT_OPEN):
         found = f"{branch} is suspected to have changed, " if checked.suspected else f"{branch}: "
         cure = f"perf check --measure {checked.push.baseline[:10]} {checked.push.target[:10]}"
         echo(f"perf: {found}{checked.settlement}; the push goes on, to settle it: {cure}", err=True)
     elif checked.status:
-        reason = checked.error or ("nothing to compare" if checked.status == push.OPEN else "see `perf check`")
+        reason = checked.error or ("nothing to compare" if checked.status == push.EXIT_OPEN else "see `perf check`")
         reason = "it is still being measured (see `perf status`)" if late else reason
         echo(f"perf: {branch} is not checked: {reason}{so}", err=True)
         return push.UNCHECKED

@@ -42,11 +42,11 @@ def command(
     names another file. Pictures (.png, .svg) need Chromium.
     """
     from perfvcs.exchange.delivery import into_file
-    from perfvcs.page.export import PAGE, TEXT, ending, export
+    from perfvcs.page.export import PAGE_SUFFIX, TEXT, ending, export
     from perfvcs.reports.show import page_of
     from perfvcs.wholefile import is_stream
 
-    kind = TEXT if as_text and output is None else PAGE if output is None else ending(output)
+    kind = TEXT if as_text and output is None else PAGE_SUFFIX if output is None else ending(output)
     if as_text and kind != TEXT:
         raise click.UsageError(f"--text writes {TEXT} files: leave it out, or name one with -o")
     options = _options(settings)
@@ -57,7 +57,7 @@ def command(
     path = place() if output is None else output.absolute()
     into_file(path, export(subject, kind, view, options), force=True)
     echo(f"wrote {path}", err=is_stream(path))  # a pipe holds the page and nothing else
-    if kind == PAGE and not no_open and sys.stdout.isatty():
+    if kind == PAGE_SUFFIX and not no_open and sys.stdout.isatty():
         _open(path)
 
 

@@ -29,7 +29,7 @@ INK, MUTED, GRID = "#1b1f24", "#5b6470", "#e4e7eb"
 CYCLE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
 DASHES = ("solid", "dashed", "dotted", "dotdash", "dashdot")
 FONT = "system-ui, sans-serif"
-TITLE = 44  # characters of a line that a telephone has room for
+HEADING_CHARACTERS = 44  # characters of a line that a telephone has room for
 ENTRY = 50  # characters of an entry of a legend: a fitted model in numbers, on a telephone
 HOVER = 300  # characters of a name in a tooltip; the page's table has all of it
 
@@ -175,7 +175,7 @@ def thin(values: NDArray[np.float64], points: int) -> NDArray[np.int64]:
 
 def lines(texts: Iterable[str]) -> str:
     """Sentences of a title, on lines that a telephone has room for."""
-    return "\n".join(wrapped((line for text in texts for line in text.split("\n")), TITLE))
+    return "\n".join(wrapped((line for text in texts for line in text.split("\n")), HEADING_CHARACTERS))
 
 
 def thinned(drawn: int, count: int) -> str:

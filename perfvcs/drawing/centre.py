@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check import Change
 
-CONFIDENCE = 0.99
+CENTRE_CONFIDENCE = 0.99
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def centre(medians: NDArray[np.float64]) -> Centre | None:
         return None
     positive = bool((medians > 0).all())
     scaled = np.log(medians) if positive else medians
-    found = interval(scaled[np.newaxis, :], CONFIDENCE)
+    found = interval(scaled[np.newaxis, :], CENTRE_CONFIDENCE)
     value, low, high = (float(end[0]) for end in (found.centre, found.low, found.high))
     if positive:
         with np.errstate(over="ignore"):

@@ -13,15 +13,22 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "hex")  # of clusters, each with a colour of its own
+CLUSTER_MARKERS = (
+    "circle",
+    "square",
+    "triangle",
+    "diamond",
+    "inverted_triangle",
+    "hex",
+)  # of clusters, each with a colour of its own
 FEWEST_VALUES = 50  # values, below which two clusters are easily chance
-FITTED = 500  # values are enough to find clusters, evenly chosen among more
+CLUSTERED_VALUES = 500  # values are enough to find clusters, evenly chosen among more
 VISITED = 0.5  # of the executions have values in every cluster; fewer make it a difference between executions
 WIDE = 0.01  # share of the lower centre that neighbours are apart at least: less is of no interest
 VALLEY = 0.5  # of the lower peak beside it that the density between two peaks is at most, or they are one heap
-HEIGHT = 0.1  # of the highest peak that others have at least
+PEAK_HEIGHT = 0.1  # of the highest peak that others have at least
 APART = 2.0  # standard deviations between the centres of neighbours: Ashman's D, with which a mixture of two has two peaks
-GRID = 160  # points at which the density is asked for
+DENSITY_POINTS = 160  # points at which the density is asked for
 
 
 @dataclass(frozen=True)
@@ -61,11 +68,11 @@ def clusters(sample: DrawnSample) -> ClusterCentres | None:
     if len(values) < FEWEST_VALUES or not (values > 0).all():
         return None
     logs = np.log(values)
-    some = logs[np.linspace(0, len(logs) - 1, min(FITTED, len(logs))).astype(np.int64)]
+    some = logs[np.linspace(0, len(logs) - 1, min(CLUSTERED_VALUES, len(logs))).astype(np.int64)]
     peaks = _peaks(some)
     if peaks < 2:
         return None
-    found = mixture(some, min(peaks, len(MARKERS)))
+    found = mixture(some, min(peaks, len(CLUSTER_MARKERS)))
     gaps, squares = np.diff(found.centres), found.spreads**2
     if not len(gaps) or (gaps < np.maximum(np.log1p(WIDE), APART * np.sqrt((squares[1:] + squares[:-1]) / 2))).any():
         return None
@@ -94,12 +101,12 @@ def _peaks(values: NDArray[np.float64]) -> int:
     if not high > low or not spread > 0:
         return 1
     width = 0.45 * spread * len(values) ** -0.2
-    at = np.linspace(low - 2 * width, high + 2 * width, GRID)
+    at = np.linspace(low - 2 * width, high + 2 * width, DENSITY_POINTS)
     density = np.exp(-(((at[:, None] - values) / width) ** 2) / 2).sum(axis=1)
     inner = density[1:-1]
     tops = 1 + np.flatnonzero((inner > density[:-2]) & (inner >= density[2:]))
     kept: list[int] = []
-    for new in tops[density[tops] >= HEIGHT * density.max()].tolist():
+    for new in tops[density[tops] >= PEAK_HEIGHT * density.max()].tolist():
         top = new
         while kept and density[kept[-1] : new + 1].min() > VALLEY * min(density[kept[-1]], density[top]):
             last = kept.pop()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LOOKED_AT = 200  # executions of a sample, evenly chosen
 FEWEST = 3  # measurements of an execution, below which they have no order
-FEWEST_EXECUTIONS = 10  # below which executions have none
+FEWEST_ORDERED = 10  # below which executions have none
 SMALL = 0.01  # of the median: less is of no interest
 GAP = 0.25  # of the range of the others, by which a first measurement is beyond them: the first of a slope is not
 CHANCE = 1e-4  # that the first measurements of some executions are extreme so often by chance
@@ -96,7 +96,7 @@ def _over(medians: NDArray[np.float64]) -> str:
     import numpy as np
 
     count = len(medians)
-    if count < FEWEST_EXECUTIONS:
+    if count < FEWEST_ORDERED:
         return ""
     ends = np.array([[np.median(medians[: count // 3]), np.median(medians[-(count // 3) :])]])
     return _trend("over the executions", _rank_correlation(medians) * sqrt(count - 1), ends)

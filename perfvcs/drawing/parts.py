@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from perfvcs.check import Change
 
-KEPT = 4  # sets of profiles whose cuts and samples are kept: both sides of a page, by size and over all sizes
-SAID = ("outlier", "cluster")  # what a postprocessor may have said of each row
+KEPT_CUTS = 4  # sets of profiles whose cuts and samples are kept: both sides of a page, by size and over all sizes
+ROW_REMARKS = ("outlier", "cluster")  # what a postprocessor may have said of each row
 
 
 class DrawnUnit(NamedTuple):
@@ -159,7 +159,7 @@ def _narrow(cut: RowCut, metric: str) -> Profile:
     rows = cut.profile.resources
     whole, places = len(cut.rows) == len(rows), cut.rows.tolist()
     unit = rows.names[rows.uid[places[0]]]
-    kept = [name for name in (metric, *(f"{metric}.{word}" for word in SAID)) if name in cut.profile.metrics]
+    kept = [name for name in (metric, *(f"{metric}.{word}" for word in ROW_REMARKS)) if name in cut.profile.metrics]
 
     def take(column: list[float | None]) -> list[float | None]:
         return column if whole else [column[row] for row in places]
@@ -244,7 +244,7 @@ class HeldProfile:
         return id(self.profile)
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=KEPT_CUTS)
 def cut_all(held: tuple[HeldProfile, ...], *, whole: bool) -> tuple[dict[DrawnUnit, RowCut], ...]:
     """The units of each profile that has rows; with ``whole`` also of those over the sizes of workloads."""
     profiles = [one.profile for one in held]

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from perfvcs.drawing.centre import Centre, centre
-from perfvcs.drawing.parts import KEPT, SAID, DrawnUnit, HeldProfile, RowCut, cut_all, measured
+from perfvcs.drawing.parts import KEPT_CUTS, ROW_REMARKS, DrawnUnit, HeldProfile, RowCut, cut_all, measured
 from perfvcs.profile import REPEATED, Metric, Profile
 from perfvcs.text.words import metric_rank
 
@@ -22,7 +22,7 @@ class DrawnSample:
     """All rows of one unit under one metric, in the order in which they were measured; arrays have the shape (rows,).
 
     ``execution`` counts from 0 through all profiles; ``name`` is its number and session, for people. ``size`` is NaN if a row has none.
-    ``said`` has a column for each word of ``SAID``, NaN if nothing was said.
+    ``said`` has a column for each word of ``ROW_REMARKS``, NaN if nothing was said.
     """
 
     unit: DrawnUnit
@@ -68,7 +68,7 @@ def samples(profiles: Sequence[Profile], *, whole: bool = False) -> list[DrawnSa
     return list(_sampled(tuple(map(HeldProfile, profiles)), whole=whole))
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=KEPT_CUTS)
 def _sampled(held: tuple[HeldProfile, ...], *, whole: bool) -> tuple[DrawnSample, ...]:
     alike: dict[tuple[DrawnUnit, str, str, str], list[tuple[RowCut, NDArray[np.float64]]]] = {}
     for cuts in sorted(cut_all(held, whole=whole), key=lambda cuts: _profile(cuts).collected.started):
@@ -91,7 +91,7 @@ def _join(unit: DrawnUnit, metric: str, environment: str, cuts: list[tuple[RowCu
     columns: dict[str, list[NDArray[np.int64]]] = {"execution": [], "iteration": [], "mark": []}
     kept_values, sizes, names, after = [], [], [], 0
     said: dict[str, list[NDArray[np.float64]]] = {
-        word: [] for word in SAID if any(f"{metric}.{word}" in cut.profile.metrics for cut, _ in cuts)
+        word: [] for word in ROW_REMARKS if any(f"{metric}.{word}" in cut.profile.metrics for cut, _ in cuts)
     }
     for cut, values in cuts:
         kept = np.isfinite(values)

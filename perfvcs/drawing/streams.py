@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.drawing.centre import CONFIDENCE
+from perfvcs.drawing.centre import CENTRE_CONFIDENCE
 from perfvcs.drawing.parts import DrawnUnit
 from perfvcs.drawing.units import UnitRows
 
@@ -97,6 +97,6 @@ def _interval(values: Floats) -> tuple[Floats, Floats, Floats]:
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = np.nansum(values, axis=0) / count
         variance = np.nansum((values - mean) ** 2, axis=0) / (count - 1)
-        half = quantile((1 + CONFIDENCE) / 2, np.maximum(count - 1, 1)) * np.sqrt(variance / count)
+        half = quantile((1 + CENTRE_CONFIDENCE) / 2, np.maximum(count - 1, 1)) * np.sqrt(variance / count)
     half = np.where(count > 1, half, np.nan)
     return mean, mean - half, mean + half

@@ -22,7 +22,7 @@ NARROW = 1e-6  # share of its middle that an axis spans at least
 LARGEST_END = 1e299  # an axis that reaches further has its ends for ticks
 NARROWEST = 8  # columns between the axes: less shows nothing
 DOTS = (4, 2)  # of one character of braille: down and across
-ROOM = 8  # columns of a tick's text
+TICK_ROOM = 8  # columns of a tick's text
 BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 BRAILLE = 0x2800
 STEPS = (1, 2, 5)
@@ -235,7 +235,7 @@ def rail(
 def foot(axis: Axis, width: int, corner: str = "") -> list[str]:
     """The line of a horizontal axis of ``width`` columns, behind a ``corner``, and the line of its texts; both ends have theirs first."""
     rule, texts = ["─"] * width, [" "] * (width + len(corner))
-    ticks = axis.ticks(max(2, width // ROOM))
+    ticks = axis.ticks(max(2, width // TICK_ROOM))
     for place, text in (*ticks[:1], *ticks[:0:-1]):
         share = float(axis.shares(place))
         if not -1e-9 <= share <= 1 + 1e-9 or len(text) > width:

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Numbers = NDArray[np.int64]
 
-NOTHING = "no row has a usable value"  # why a view does not draw what has rows
-FIRST = 1000  # rows that are looked at before all are
-MOMENT, RATE = "moment", "rate"  # columns that say when a row was taken, in s, and for how many calls it stands
-CALLS = {RATE: "", PACE: "s", "cost": "s"}  # columns of recorded calls that tell of the recording, with their units
+NOTHING_USABLE = "no row has a usable value"  # why a view does not draw what has rows
+FIRST_ROWS = 1000  # rows that are looked at before all are
+MOMENT, RATE_COLUMN = "moment", "rate"  # columns that say when a row was taken, in s, and for how many calls it stands
+CALL_COLUMNS = {RATE_COLUMN: "", PACE: "s", "cost": "s"}  # columns of recorded calls that tell of the recording, with their units
 AGAIN = ("self", "share")  # metrics that tell of stacks what another one tells of functions
 COUNTERS = (
     "rss",
@@ -80,10 +80,10 @@ class UnitRows:
 
     def keep(self, kept: NDArray[np.bool_]) -> UnitRows:
         """Some of the rows."""
-        return replace(self, **{name: getattr(self, name)[kept] for name in COLUMNS})
+        return replace(self, **{name: getattr(self, name)[kept] for name in NOT_METRICS})
 
 
-COLUMNS = ("unit", "size", "execution", "iteration", "when", "weight", "traced", "values")
+NOT_METRICS = ("unit", "size", "execution", "iteration", "when", "weight", "traced", "values")
 
 
 def together(subject: Subject) -> dict[tuple[JobKey, str], Subject]:
@@ -141,11 +141,11 @@ def _several(rows: Resources, metric: str) -> bool:
 def _first_few_and_all(profile: Profile, metric: str) -> Iterator[Resources]:
     """The rows that say whether any has some property: the first ones mostly do, without a million being converted."""
     rows = profile.resources
-    if len(rows) > FIRST:
+    if len(rows) > FIRST_ROWS:
         optional = {name: getattr(rows, name) for name in ("iteration", "mark", "size")}
-        cut: dict[str, Any] = {name: column[:FIRST] for name, column in optional.items() if column is not None}
-        metrics = {name: rows.metrics[name][:FIRST] for name in {metric, *_aside(profile)}}
-        yield replace(rows, uid=rows.uid[:FIRST], metrics=metrics, **cut)
+        cut: dict[str, Any] = {name: column[:FIRST_ROWS] for name, column in optional.items() if column is not None}
+        metrics = {name: rows.metrics[name][:FIRST_ROWS] for name in {metric, *_aside(profile)}}
+        yield replace(rows, uid=rows.uid[:FIRST_ROWS], metrics=metrics, **cut)
     yield rows
 
 
@@ -209,7 +209,7 @@ def rows_of(profiles: Sequence[Profile], metric: str) -> UnitRows | None:
 
     units: dict[DrawnUnit, int] = {}
     paired: dict[ExecutionKey, int] = {}
-    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    columns: dict[str, list[Any]] = {name: [] for name in NOT_METRICS}
     having = [profile for profile in profiles if metric in profile.metrics]
     for profile in having:
         rows = profile.resources
@@ -261,7 +261,7 @@ def _columns(profile: Profile, metric: str) -> dict[str, Any]:
         "size": nothing if rows.size is None else rows.array("size"),
         "iteration": np.asarray(rows.integers("iteration"), dtype=np.int64),
         "when": rows.array(MOMENT) if MOMENT in aside else nothing,
-        "weight": np.nan_to_num(rows.array(RATE), nan=1.0) if RATE in aside else np.ones(len(rows)),
+        "weight": np.nan_to_num(rows.array(RATE_COLUMN), nan=1.0) if RATE_COLUMN in aside else np.ones(len(rows)),
         "traced": np.asarray(rows.integers("trace"), dtype=np.int64) >= 0,
         "values": rows.array(metric),
     }
@@ -269,5 +269,5 @@ def _columns(profile: Profile, metric: str) -> dict[str, Any]:
 
 def _aside(profile: Profile) -> list[str]:
     """The columns of a profile that are of single rows."""
-    own = {MOMENT: "s"} | (CALLS if profile.job.collector == RECORDER else {})
+    own = {MOMENT: "s"} | (CALL_COLUMNS if profile.job.collector == RECORDER else {})
     return [name for name, unit in own.items() if name in profile.metrics and profile.metrics[name].unit == unit]

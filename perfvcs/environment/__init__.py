@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfvcs.environment import noise
-from perfvcs.environment.noise import ROOT, Noise, read
+from perfvcs.environment.noise import ROOT_FOLDER, Noise, read
 from perfvcs.environment.secrets import without_secrets
 from perfvcs.errors import UsageError
 from perfvcs.profile import Environment
@@ -60,7 +60,7 @@ class Knobs:
         if self.pin not in ("none", "auto"):
             parse_cpus(self.pin)
 
-    def cpus(self, root: Path = ROOT) -> tuple[int, ...]:
+    def cpus(self, root: Path = ROOT_FOLDER) -> tuple[int, ...]:
         """The processors to pin to, empty for none; raises UsageError for one that this process may not use."""
         available = sorted(os.sched_getaffinity(0))
         if self.pin == "none":
@@ -75,7 +75,7 @@ class Knobs:
             )
         return wanted
 
-    def fields(self, root: Path = ROOT) -> dict[str, str]:
+    def fields(self, root: Path = ROOT_FOLDER) -> dict[str, str]:
         """What is recorded of the knobs, and compared: ``pin``, ``aslr`` and ``padding``."""
         fixed = not self.aslr or read(root / "proc/sys/kernel/randomize_va_space") == "0"
         return {
@@ -144,7 +144,7 @@ def describe(
     built: bool = False,
     before: Noise | None = None,
     after: Noise | None = None,
-    root: Path = ROOT,
+    root: Path = ROOT_FOLDER,
 ) -> Environment:
     """What a profile records of machine and toolchain.
 

@@ -11,7 +11,7 @@ import msgspec
 from perfvcs.environment import memory, processor
 from perfvcs.environment.noise import read
 
-ROOT = Path("/")
+FILE_SYSTEM = Path("/")
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -36,7 +36,7 @@ class Facts(msgspec.Struct, frozen=True):
         return {name: getattr(self, name) for name in self.__struct_fields__ if name not in ("flags", "load")}
 
 
-def facts(root: Path = ROOT) -> Facts:
+def facts(root: Path = FILE_SYSTEM) -> Facts:
     """Those of this host."""
     flags = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", read(root / "proc/cpuinfo") or "", re.M)
     names = os.uname()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 FIRST = ("cpu", "machine", "kernel", "python", "compiler", "libc")  # what tells environments apart at a glance
 WORDS = 40  # characters of a name
-SHORT = 10  # of a fingerprint
+FINGERPRINT_DIGITS = 10  # of a fingerprint
 
 
 def names(several: Iterable[Environment]) -> dict[str, str]:
@@ -24,7 +24,9 @@ def names(several: Iterable[Environment]) -> dict[str, str]:
     if len(known) == 1:
         telling = [name for name in FIRST[:1] if all(name in one.fields for one in known.values())]
     found = {
-        mark: shorten(", ".join(one.fields.get(name, f"no {name}") for name in telling[:2]), WORDS) or mark[:SHORT] or "unknown"
+        mark: shorten(", ".join(one.fields.get(name, f"no {name}") for name in telling[:2]), WORDS)
+        or mark[:FINGERPRINT_DIGITS]
+        or "unknown"
         for mark, one in known.items()
     }
     counts = Counter(found.values())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from perfvcs.text.words import counted
 
-ROOT = Path("/")
+ROOT_FOLDER = Path("/")
 UTMP = Path("/var/run/utmp")  # where glibc keeps who is logged in
 LOAD = 0.5  # of the processors, before measuring
 OTHERS = 0.25  # of the processors, used by other programs while measuring
@@ -39,7 +39,7 @@ class Noise:
     battery: bool | None = None
 
 
-def snapshot(root: Path = ROOT) -> Noise:
+def snapshot(root: Path = ROOT_FOLDER) -> Noise:
     """Read the state from /proc and /sys below ``root``; a missing file leaves its field None."""
     cpus, times = root / "sys/devices/system/cpu", os.times()
     busy, steal = _ticks(root)

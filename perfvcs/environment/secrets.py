@@ -12,13 +12,13 @@ SECRET = re.compile(
 STEERING = re.compile(
     r"GITHUB_(ENV|PATH|OUTPUT|STATE|STEP_SUMMARY)|GITLAB_ENV_FILE"
 )  # what is written there changes the steps that follow
-SHORTEST = 8  # characters of a token; what is shorter stands in ordinary text, too
+SHORTEST_TOKEN = 8  # characters of a token; what is shorter stands in ordinary text, too
 HIDDEN = "***"
 
 
 def secrets(environ: Mapping[str, str]) -> list[str]:
     """The values of the tokens in an environment, the longest first."""
-    found = {value for name, value in environ.items() if SECRET.fullmatch(name) and len(value) >= SHORTEST}
+    found = {value for name, value in environ.items() if SECRET.fullmatch(name) and len(value) >= SHORTEST_TOKEN}
     return sorted(found, key=len, reverse=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 SEED = "PERFVCS_SEED"
-PLACEHOLDER = "{seed}"
+SEED_PLACEHOLDER = "{seed}"
 
 
 def seeded(env: Mapping[str, str], seed: int) -> dict[str, str]:

@@ -16,11 +16,11 @@ from perfvcs.errors import PerfError, UsageError
 from perfvcs.exchange import spread
 from perfvcs.exchange.sources import STDIN, ImportSources, Source, session_of
 from perfvcs.formats import UNKNOWN, NoResults, UnreadableFile, content, decode_all, read_all
-from perfvcs.git.dates import ID, CommitDates
+from perfvcs.git.dates import OBJECT_ID, CommitDates
 from perfvcs.store.document import path_of
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted
-from perfvcs.validity import MAX_BYTES, Malformed
+from perfvcs.validity import MAX_PROFILE, Malformed
 
 if TYPE_CHECKING:
     from perfvcs.profile import Profile
@@ -177,9 +177,9 @@ class Intake:
         if source.parts:
             found = decode_all(spread.joined(source.parts), str(source.path), spread.FORMAT, self.options, name=self.name)
         elif source.path == STDIN:
-            document = sys.stdin.buffer.read(MAX_BYTES + 1)
-            if len(document) > MAX_BYTES:
-                raise UnreadableFile(f"standard input has over {MAX_BYTES:,} bytes: split it")
+            document = sys.stdin.buffer.read(MAX_PROFILE + 1)
+            if len(document) > MAX_PROFILE:
+                raise UnreadableFile(f"standard input has over {MAX_PROFILE:,} bytes: split it")
             found = decode_all(document, "stdin", self.format_name, self.options, name=self.name)
         else:
             found = read_all(source.path, self.format_name, self.options, name=self.name)
@@ -250,7 +250,7 @@ def renamings(path: Path) -> dict[str, str]:
         words = line.split()
         if words in ([], ["old", "new"]) or line.startswith("#"):
             continue
-        if len(words) != 2 or not all(map(ID.fullmatch, words)):
+        if len(words) != 2 or not all(map(OBJECT_ID.fullmatch, words)):
             raise UsageError(f"{path}, line {number}: write two full commit ids, the former and the present one")
         if words[1].strip("0"):  # otherwise the commit no longer exists
             found[words[0]] = words[1]

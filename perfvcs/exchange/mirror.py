@@ -13,12 +13,12 @@ from perfvcs.descriptors import entries, make_folder, remove
 from perfvcs.errors import PerfError
 from perfvcs.exchange.difference import StoreDifference
 from perfvcs.git.bare import Bare, Fault, GitFailed
-from perfvcs.git.remote import NAME, Remote, RemoteFailed
+from perfvcs.git.remote import SETTINGS_NAME, Remote, RemoteFailed
 from perfvcs.git.stream import Import, blob_id
 from perfvcs.lock import hold
-from perfvcs.store import EMPTY_TREE, FORMAT, Store
-from perfvcs.store.removal import FOLDER as REMOVED
-from perfvcs.store.removal import MOST_BYTES as SMALL
+from perfvcs.store import EMPTY_TREE, STORE_FORMAT, Store
+from perfvcs.store.removal import LARGEST_REMOVAL as SMALL
+from perfvcs.store.removal import REMOVED_FOLDER as REMOVED
 from perfvcs.store.removal import place_of
 
 REFERENCE = "refs/perf/profiles"  # of a remote
@@ -29,8 +29,8 @@ CONFIG = f"""\
 	repositoryformatversion = 1
 	bare = true
 [extensions]
-	partialClone = {NAME}
-[remote "{NAME}"]
+	partialClone = {SETTINGS_NAME}
+[remote "{SETTINGS_NAME}"]
 	promisor = true
 	partialclonefilter = blob:limit={SMALL}
 """.encode()
@@ -162,7 +162,7 @@ class Mirror:
     def _tip(self, remote: Remote) -> str:
         tip = self._resolved("refs/incoming/tip")
         found = self._known.run("ls-tree", "-z", "--full-tree", tip or EMPTY_TREE, "format").decode().split()
-        if tip is None or found[:3] != ["100644", "blob", blob_id(FORMAT)]:
+        if tip is None or found[:3] != ["100644", "blob", blob_id(STORE_FORMAT)]:
             versions = {blob_id(b"perfvcs-store/%d\n" % number): number for number in range(2, NEWEST_FORMAT + 1)}
             if len(found) > 2 and found[2] in versions:
                 raise OtherFormat(f"{remote.name} has profiles of format perfvcs-store/{versions[found[2]]}: update perfvcs")
@@ -246,7 +246,7 @@ class Mirror:
         self._known.run("update-ref", "-d", branch)
         with closing(Import(self._known, branch)) as stream:
             blobs = {path: stream.blob(found) if isinstance(found, bytes) else found for path, found in changes.items()}
-            first = {} if tip else {"format": stream.blob(FORMAT)}
+            first = {} if tip else {"format": stream.blob(STORE_FORMAT)}
             stream.commit(tip, who, when, message, {**first, **blobs})
             stream.finish()
         return self._resolved(branch) or ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from perfvcs.exchange.difference import StoreDifference
 from perfvcs.exchange.mirror import Mirror
 from perfvcs.git.remote import Remote
-from perfvcs.store.removal import FOLDER, MOST_BYTES, Removal, decode, later, place_of, profile_of
+from perfvcs.store.removal import LARGEST_REMOVAL, REMOVED_FOLDER, Removal, decode, later, place_of, profile_of
 
 
 @dataclass
@@ -34,9 +34,9 @@ class Removals:
             else:
                 found.broken[place_of(path)] = str(read)
         if head is not None and (difference.there or difference.removals):
-            listed = {profile_of(entry.path): entry.blob for entry in mirror.reading.listing(head, f"{FOLDER}/")}
+            listed = {profile_of(entry.path): entry.blob for entry in mirror.reading.listing(head, f"{REMOVED_FOLDER}/")}
             blobs = {path: blob for path, blob in listed.items() if path in difference.there or path in difference.removals}
-            for path, document in zip(blobs, mirror.reading.objects(blobs.values(), MOST_BYTES), strict=True):
+            for path, document in zip(blobs, mirror.reading.objects(blobs.values(), LARGEST_REMOVAL), strict=True):
                 if path is not None and isinstance(document, bytes) and isinstance(decode(document, path), Removal):
                     found.ours[path] = document
         return found

@@ -24,7 +24,7 @@ from perfvcs.formats._compression import expanded
 from perfvcs.formats._foreign import UNKNOWN, NoResults
 from perfvcs.plugins import build, find, names
 from perfvcs.profile import Profile
-from perfvcs.validity import MAX_BYTES, Malformed
+from perfvcs.validity import MAX_PROFILE, Malformed
 
 __all__ = [
     "UNKNOWN",
@@ -149,7 +149,7 @@ def decode_all(
 ) -> Iterator[Profile]:
     """The profiles in the bytes of a file of that path, as ``read_all`` does it."""
     try:
-        document = expanded(document, MAX_BYTES)
+        document = expanded(document, MAX_PROFILE)
         base = Path(path).name
         member = _readable(format_name, options) if format_name else _member(_recognised(path, base, document[:HEAD]), options)
         for profile in _profiles(member, document, name or stem(base)):
@@ -172,9 +172,9 @@ def content(path: Path, most: int | None = None) -> bytes:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise UnreadableFile(f"{path} is not a regular file: save the profile into one")
-            if most is None and status.st_size > MAX_BYTES:
-                raise UnreadableFile(f"{path} has {status.st_size:,} bytes, over the limit of {MAX_BYTES:,}: split it")
-            return at_most(file, MAX_BYTES + 1 if most is None else most)
+            if most is None and status.st_size > MAX_PROFILE:
+                raise UnreadableFile(f"{path} has {status.st_size:,} bytes, over the limit of {MAX_PROFILE:,}: split it")
+            return at_most(file, MAX_PROFILE + 1 if most is None else most)
     except OSError as error:
         raise UnreadableFile(f"cannot read {path}: {error.strerror or error}") from None
 

@@ -11,15 +11,15 @@ import msgspec
 
 from perfvcs.formats._blocks import ResourceBlock, text
 from perfvcs.formats._foreign import counted, grouped
-from perfvcs.formats._metric import BETTER, KINDS, metric, usable
+from perfvcs.formats._metric import BETTER, METRIC_KINDS, metric, usable
 from perfvcs.formats._written import WrittenNumber, common_unit, converted, written
 from perfvcs.profile import Metric, Resources, Stacks
 from perfvcs.validity import INTEGER_COLUMNS, MAX_INTEGER, MAX_NAME, MAX_STACKS, Malformed
 
 NAMES = {"time delta": "duration"}  # of metrics, where Perun's word for it is not the usual one
-UNITS = {"time": "s", "mixed": "us", "memory": "B"}  # where the header names none
-SIZE = "structure-unit-size"
-MEANT = {"amount", "uid", "type", "subtype", "trace", "time", "snapshot", "order", "row", SIZE, *INTEGER_COLUMNS}
+DEFAULT_UNITS = {"time": "s", "mixed": "us", "memory": "B"}  # where the header names none
+SIZE_FIELD = "structure-unit-size"
+MEANT = {"amount", "uid", "type", "subtype", "trace", "time", "snapshot", "order", "row", SIZE_FIELD, *INTEGER_COLUMNS}
 LARGEST_INTEGER = 1 << 53  # of an integer that a float holds exactly
 MAX_EXTRA = 50
 UNREACHABLE = "unreachable"
@@ -44,7 +44,7 @@ def resources(blocks: Sequence[ResourceBlock], header: Mapping[str, Any], unname
     rows = Resources()
     rows.names, rows.uid = table.coded("uid", lambda value: unnamed if value is None else _uid(value))
     stacks = table.stacks(rows)
-    rows.size = table.numbers(SIZE)
+    rows.size = table.numbers(SIZE_FIELD)
     metrics, rows.metrics = table.metrics(header)
     snapshots, repeats = table.integers("snapshot"), table.integers("order")
     for name in ("binary", "mark", "iteration", "execution"):
@@ -244,8 +244,10 @@ def _metric(header: Mapping[str, Any], kind: str, subtype: str, name: str, said:
     """What the header says of a metric; ``said`` is the unit that its amounts name, which counts where the header has none."""
     units, better, kinds = (found if isinstance(found := header.get(key), dict) else {} for key in ("units", "better", "kinds"))
     keys = (f"{kind}({subtype})", subtype, kind)
-    unit = next((units[key] for key in keys if isinstance(units.get(key), str)), said or UNITS.get(kind, ""))
-    words = [str(told.get(name)) if told.get(name) in known else known[0] for told, known in ((better, BETTER), (kinds, KINDS))]
+    unit = next((units[key] for key in keys if isinstance(units.get(key), str)), said or DEFAULT_UNITS.get(kind, ""))
+    words = [
+        str(told.get(name)) if told.get(name) in known else known[0] for told, known in ((better, BETTER), (kinds, METRIC_KINDS))
+    ]
     return metric(unit[:MAX_NAME], *words)
 
 

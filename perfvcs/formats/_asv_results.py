@@ -10,17 +10,17 @@ from itertools import groupby, product
 from statistics import median
 from typing import Any
 
-from perfvcs.formats._asv_kinds import COLUMNS, METRICS, SHORT, TRACKED
+from perfvcs.formats._asv_kinds import KIND_METRICS, RESULT_COLUMNS, TRACKED, VERSION_DIGITS
 from perfvcs.formats._readings import Value
 from perfvcs.formats._rounds import benchmarks, written
 from perfvcs.profile import Environment, Profile
 from perfvcs.validity import Malformed
 
-WRITTEN = (*COLUMNS, "samples")
-UNIT = re.compile(r"([^@(]+?)(?: @([0-9a-f]{8}))?(?:\((.*)\))?", re.DOTALL)
-WORDS = {metric: word for word, (metric, _) in METRICS.items() if word != "timeraw"} | {TRACKED[0]: "track"}
+WRITTEN_COLUMNS = (*RESULT_COLUMNS, "samples")
+UNIT_PATTERN = re.compile(r"([^@(]+?)(?: @([0-9a-f]{8}))?(?:\((.*)\))?", re.DOTALL)
+WORDS = {metric: word for word, (metric, _) in KIND_METRICS.items() if word != "timeraw"} | {TRACKED[0]: "track"}
 KINDS = {"time": ("time", "seconds"), "mem": ("memory", "bytes"), "peakmem": ("peakmemory", "bytes"), "track": ("track", "unit")}
-MACHINE = {"os": "os", "arch": "machine", "cpu": "cpu", "num_cpu": "processors", "ram": "memory"}  # asv's fields and ours
+MACHINE_NAMES = {"os": "os", "arch": "machine", "cpu": "cpu", "num_cpu": "processors", "ram": "memory"}  # asv's fields and ours
 UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")  # in the name of a folder
 
 
@@ -89,14 +89,14 @@ class CommitResults:
     @property
     def env_name(self) -> str:
         """The name of the environment, which others on the same machine do not have."""
-        return f"perfvcs-{self.environment.fingerprint[:SHORT]}".rstrip("-")
+        return f"perfvcs-{self.environment.fingerprint[:VERSION_DIGITS]}".rstrip("-")
 
     def encode(self, *, machine: str = "") -> bytes:
         """The file of version 2, with the name that asv looks for in a folder of a ``machine``."""
         fields = self.environment.fields | ({"machine": machine} if machine else {})
         return written({
             "commit_hash": self.commit, "env_name": self.env_name, "date": self.moment, "params": fields,
-            "python": fields.get("python", ""), "requirements": {}, "env_vars": {}, "result_columns": list(WRITTEN),
+            "python": fields.get("python", ""), "requirements": {}, "env_vars": {}, "result_columns": list(WRITTEN_COLUMNS),
             "results": {name: grid.columns(self.moment) for name, grid in self.grids.items()}, "durations": {}, "version": 2,
         })  # fmt: skip
 
@@ -139,11 +139,11 @@ def files(profiles: Iterable[Profile]) -> Iterator[tuple[str, bytes]]:
             found = CommitResults.of(together)
             fields = found.environment.notes | found.environment.fields
             machines[found.machine] = {
-                "machine": found.machine, "version": 1, **{word: fields.get(ours, "") for word, ours in MACHINE.items()}
+                "machine": found.machine, "version": 1, **{word: fields.get(ours, "") for word, ours in MACHINE_NAMES.items()}
             }  # fmt: skip
             for name, grid in found.grids.items():
                 known.setdefault(name, Description()).add(grid, found.moment)
-            yield f"{found.machine}/{found.commit[:SHORT]}-{found.env_name}.json", found.encode(machine=found.machine)
+            yield f"{found.machine}/{found.commit[:VERSION_DIGITS]}-{found.env_name}.json", found.encode(machine=found.machine)
     for name, about in machines.items():
         yield f"{name}/machine.json", written(about)
     yield "benchmarks.json", written({**{name: about.fields(name) for name, about in known.items()}, "version": 2})
@@ -151,8 +151,8 @@ def files(profiles: Iterable[Profile]) -> Iterator[tuple[str, bytes]]:
 
 def _parts(uid: str, word: str) -> tuple[str, str | None, str | None]:
     """The name, the version and the arguments of a unit, as the reader joined them; other units get a name that tells their kind."""
-    match = UNIT.fullmatch(uid)
-    if match and METRICS.get(match[1].rpartition(".")[2].partition("_")[0], TRACKED) == METRICS.get(word, TRACKED):
+    match = UNIT_PATTERN.fullmatch(uid)
+    if match and KIND_METRICS.get(match[1].rpartition(".")[2].partition("_")[0], TRACKED) == KIND_METRICS.get(word, TRACKED):
         return match[1], match[2], match[3]
     before, dot, last = uid.rpartition(".")
     return (f"{before}{dot}{word}_{last}" if last.isidentifier() else f"{uid}.{word}"), None, None

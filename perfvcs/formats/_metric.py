@@ -12,8 +12,8 @@ from perfvcs.profile import Metric
 from perfvcs.validity import RESERVED, Malformed
 
 BETTER = ("lower", "higher", "none")
-KINDS = ("sampled", "deterministic")
-LONGEST_NAME = 64
+METRIC_KINDS = ("sampled", "deterministic")
+METRIC_NAME_WIDTH = 64
 DIGITS = 8
 
 
@@ -29,8 +29,10 @@ def usable(name: str) -> str:
         found = f"m_{found}"
     if found in RESERVED:
         found += "_"
-    if len(found) > LONGEST_NAME:
-        found = f"{found[: LONGEST_NAME - DIGITS - 1]}_{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:DIGITS]}"
+    if len(found) > METRIC_NAME_WIDTH:
+        found = (
+            f"{found[: METRIC_NAME_WIDTH - DIGITS - 1]}_{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:DIGITS]}"
+        )
     return found
 
 
@@ -60,19 +62,19 @@ def described(heading: str) -> tuple[str, Metric | None]:
     if start < 1 or (title[start] == "(" and ")" in inside):
         return title, None
     words = inside.strip().split(" ")
-    kind = words.pop() if words[-1] in KINDS else KINDS[0]
+    kind = words.pop() if words[-1] in METRIC_KINDS else METRIC_KINDS[0]
     better = words.pop() if words and words[-1] in BETTER else BETTER[0]
     return title[:start].strip(), metric(" ".join(words).strip(), better, kind)
 
 
 def heading(name: str, metric: Metric) -> str:
     """The heading of a metric's column, which ``described`` reads; as short as it can be."""
-    words = [metric.better] * (metric.better != BETTER[0]) + [metric.kind] * (metric.kind != KINDS[0])
+    words = [metric.better] * (metric.better != BETTER[0]) + [metric.kind] * (metric.kind != METRIC_KINDS[0])
     brief = f"{name} [{' '.join(filter(None, [metric.unit, *words]))}]"
     return brief if described(brief) == (name, metric) else f"{name} [{metric.unit} {metric.better} {metric.kind}]"
 
 
-def metric(unit: str, better: str, kind: str = KINDS[0]) -> Metric:
+def metric(unit: str, better: str, kind: str = METRIC_KINDS[0]) -> Metric:
     """A metric from words; raises Malformed for a word that is none of those that there are."""
     try:
         return msgspec.convert({"unit": unit.strip(), "better": better, "kind": kind}, Metric)

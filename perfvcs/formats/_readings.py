@@ -22,9 +22,9 @@ from perfvcs.validity import MAX_NAME, Malformed
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # What tools say of values that they do not keep: parts of a metric's name, recorded beside the mean and never judged.
-SUMMARY = ("deviation", "error", "median", "least", "largest", "low", "high", "p75", "p90", "p95", "p99", "p999")
+SUMMARY_FIELDS = ("deviation", "error", "median", "least", "largest", "low", "high", "p75", "p90", "p95", "p99", "p999")
 FIRST_YEAR = 1970  # of measurements; years before 1000 are not even written with four digits
 COUNT = "samples"  # how many values there were
 
@@ -99,7 +99,7 @@ def profile_of(
         raise NoResults("it has no results: nothing was measured, or everything failed")
     commit = commit.lower()
     return Profile(
-        commit=commit if COMMIT.fullmatch(commit) else UNKNOWN, job=Job(name or tool, tool, "", engine=tool), collected=session,
+        commit=commit if COMMIT_ID.fullmatch(commit) else UNKNOWN, job=Job(name or tool, tool, "", engine=tool), collected=session,
         environment=machine or Environment(), design=Design(executions=len(set(rows.execution))),
         metrics={metric: about(metric, metrics) for metric in rows.metrics}, resources=rows,
     )  # fmt: skip
@@ -147,7 +147,7 @@ def about(metric: str, known: Mapping[str, Metric]) -> Metric:
 
 
 def summary(metric: str, mean: Value, **more: Value) -> dict[str, list[Value]]:
-    """One row of a value that stands for many, with what else its tool says of these: words of ``SUMMARY`` and ``samples``."""
+    """One row of a value that stands for many, with what else its tool says of these: words of ``SUMMARY_FIELDS`` and ``samples``."""
     return {metric: [mean], **{f"{metric}.{word}": [value] for word, value in more.items() if value is not None}}
 
 

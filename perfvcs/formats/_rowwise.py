@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from perfvcs.formats._amounts import SIZE, UNREACHABLE
+from perfvcs.formats._amounts import SIZE_FIELD, UNREACHABLE
 from perfvcs.profile import Profile
 
 TIMES = re.compile(r"(?:n|u|µ|m)?s|min|h")
@@ -29,7 +29,7 @@ def amounts(profile: Profile) -> tuple[dict[str, str], list[dict[str, Any]]]:
     for row, (code, execution) in enumerate(zip(rows.uid, rows.execution, strict=True)):
         shared: dict[str, Any] = {"uid": rows.names[code], "order": execution}
         if rows.size is not None and rows.size[row] is not None:
-            shared[SIZE] = rows.size[row]
+            shared[SIZE_FIELD] = rows.size[row]
         if rows.trace is not None and rows.trace[row] >= 0:
             shared["trace"] = traces[rows.trace[row]]
         shared |= {key: column[row] for key, column in numbers.items()} | ({"row": row} if several else {})

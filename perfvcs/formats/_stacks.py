@@ -15,11 +15,11 @@ MOST_FRAMES = 20_000_000  # frames of all different stacks together
 SAMPLES = "samples"  # how often a stack was seen; everything else has a unit
 SELF = "self"  # of a metric: what a stack has without the calls that it makes, recorded and not judged
 INCLUSIVE = "inclusive"  # of a metric: what it has with them, where a tool says so without writing stacks
-UNITS = {
+STACK_UNITS = {
     "nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s", "bytes": "B", "kilobytes": "kB", "megabytes": "MB",
     "count": "", "none": "", "": "",
 }  # fmt: skip
-NOTHING = "[nothing]"  # the frame of what has no stack
+EMPTY_STACK = "[nothing]"  # the frame of what has no stack
 
 
 class CountedStacks:
@@ -27,7 +27,7 @@ class CountedStacks:
 
     def __init__(self, metrics: Mapping[str, str]) -> None:
         """``metrics`` are names with the units that they are counted in."""
-        self._bases = {name: base(UNITS.get(unit, unit)) for name, unit in metrics.items()}
+        self._bases = {name: base(STACK_UNITS.get(unit, unit)) for name, unit in metrics.items()}
         self._counted: dict[str, dict[int, float]] = {name: {} for name in metrics}
         self._inclusive: dict[str, dict[int, float]] = {}
         self._frames: dict[str, int] = {}
@@ -37,7 +37,7 @@ class CountedStacks:
     def add(self, stack: Sequence[str], values: Mapping[str, float], inclusive: Mapping[str, float] | None = None) -> None:
         """Count a stack, root first; ``inclusive`` has what its last frame and all that this calls were counted."""
         frames = self._frames
-        key = tuple([frames.setdefault(frame[:MAX_NAME], len(frames)) for frame in stack or (NOTHING,)])
+        key = tuple([frames.setdefault(frame[:MAX_NAME], len(frames)) for frame in stack or (EMPTY_STACK,)])
         number = self._stacks.get(key)
         if number is None:
             number = self._stacks[key] = len(self._stacks)

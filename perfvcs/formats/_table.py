@@ -15,8 +15,8 @@ from perfvcs.validity import MAX_INTEGER, MAX_NAME, MAX_ROWS, Malformed
 
 DELIMITERS = (",", ";", "\t")
 MAX_COLUMNS = 1000
-HEADING = 1 << 20  # bytes in which the delimiter is looked for
-NOTHING = ("na", "n/a", "nan", "null", "none")
+HEADING_BYTES = 1 << 20  # bytes in which the delimiter is looked for
+NO_VALUE = ("na", "n/a", "nan", "null", "none")
 BATCH = 1 << 9  # rows that are text at a time
 
 Parser = Callable[[str], Any]
@@ -27,7 +27,7 @@ class TextTable:
 
     def __init__(self, document: bytes, delimiter: str = "") -> None:
         self._document = document
-        self._delimiter = delimiter or _delimiter(document[:HEADING].decode("utf-8-sig", "replace"))
+        self._delimiter = delimiter or _delimiter(document[:HEADING_BYTES].decode("utf-8-sig", "replace"))
         self.titles = next(self._rows(), [])
         _require(self.titles, "the table is empty: its first line names the columns")
         count = len(self.titles)
@@ -88,7 +88,7 @@ class TextTable:
 
 def number(cell: str) -> float | None:
     """A finite number; None for an empty cell, or a word that other programs write into one."""
-    if not cell or cell.strip().lower() in NOTHING:
+    if not cell or cell.strip().lower() in NO_VALUE:
         return None
     try:
         found = float(cell)

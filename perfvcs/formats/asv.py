@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from perfvcs.formats._asv_kinds import METRICS, SHORT, TRACKED
+from perfvcs.formats._asv_kinds import KIND_METRICS, TRACKED, VERSION_DIGITS
 from perfvcs.formats._foreign import bounded, parsed
 from perfvcs.formats._readings import Reading, Value, machine, profile_of, shaped, sized
 from perfvcs.profile import Environment, Profile
@@ -68,7 +68,7 @@ class Asv:
         readings = [reading for name, result in results.items() for reading in self._readings(name, result)]
         times = sorted(one.started_at for one in results.values() if one.started_at is not None and 0 < one.started_at < LATEST)
         return profile_of(
-            document, "asv", readings, dict([*METRICS.values(), TRACKED]), commit=found.commit_hash, machine=_environment(found),
+            document, "asv", readings, dict([*KIND_METRICS.values(), TRACKED]), commit=found.commit_hash, machine=_environment(found),
             started=_moment(times[0]) if times else "", ended=_moment(times[-1]) if times else "",
         )  # fmt: skip
 
@@ -93,8 +93,8 @@ class Asv:
             raise Malformed(
                 f"$.results.{name[:200]} has {len(values)} values, which is not one for each combination of its parameters"
             )
-        metric, _ = METRICS.get(re.split("_", name.rpartition(".")[2])[0], TRACKED)
-        unit = f"{name} @{result.version[:SHORT]}" if self.versions == "apart" and result.version else name
+        metric, _ = KIND_METRICS.get(re.split("_", name.rpartition(".")[2])[0], TRACKED)
+        unit = f"{name} @{result.version[:VERSION_DIGITS]}" if self.versions == "apart" and result.version else name
         samples = result.samples or []
         for number, (given, value) in enumerate(zip(product(*result.params), values, strict=True)):
             uid, size = sized(unit, [("", text) for text in given])

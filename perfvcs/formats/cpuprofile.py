@@ -15,7 +15,7 @@ from perfvcs.validity import Malformed
 
 BUSY = "busy"
 IDLE = "(idle)"
-ROOT = "(root)"
+ROOT_FRAME = "(root)"
 DEEPEST = 100_000  # levels of a stack
 
 
@@ -79,4 +79,4 @@ def _stack(sample: int, nodes: Mapping[int, _Node], above: Mapping[int, int]) ->
         call = nodes[at].callFrame
         found.append(frame(call.functionName or "(anonymous)", call.url.removeprefix("file://")))
         at = above.get(at)
-    return [name for name in reversed(found) if name != ROOT]
+    return [name for name in reversed(found) if name != ROOT_FRAME]

@@ -14,7 +14,7 @@ from perfvcs.validity import Malformed
 
 METRICS = {"wall": Metric("s"), "loops": Metric("", "none")}
 COMPLETE = "benchmark-complete"
-NAMELESS = (
+UNNAMED_VALUES = (
     "it does not name its benchmark: import the folder target/criterion, or the output of `cargo criterion --message-format=json`"
 )
 
@@ -60,7 +60,7 @@ class Criterion:
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""
         if tells(document[:1000], "sampling_mode", "iters"):
-            raise Malformed(NAMELESS)
+            raise Malformed(UNNAMED_VALUES)
         known = dict(METRICS)
         readings = [
             reading

@@ -30,7 +30,7 @@ GUESSES = {
 }
 NUMBERED = ("execution", "iteration", "binary", "mark")
 LONG = ("metric", "value")
-ABOUT = ("unit", "better", "kind")  # columns of a long table that describe its metrics
+METRIC_COLUMNS = ("unit", "better", "kind")  # columns of a long table that describe its metrics
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class _Reading:
         about = {
             name: place
             for place, name in enumerate(self.names)
-            if self.long and name in ABOUT and name not in self.told and place not in used
+            if self.long and name in METRIC_COLUMNS and name not in self.told and place not in used
         }
         metrics = self._metrics(used | set(about.values()))
         parsers: dict[int, Parser] = dict.fromkeys(about.values(), str)
@@ -190,7 +190,10 @@ class _Reading:
     def _about(self, column: str, overrides: Mapping[str, str] | None = None) -> Metric:
         """The metric in a column: what the options say, else the table."""
         known = self.told.get(column, Metric(""))
-        asked = [getattr(self.options, name).get(column) or (overrides or {}).get(name) or getattr(known, name) for name in ABOUT]
+        asked = [
+            getattr(self.options, name).get(column) or (overrides or {}).get(name) or getattr(known, name)
+            for name in METRIC_COLUMNS
+        ]
         return metric(*asked)
 
     def _from_long(self, given: dict[str, list[Any]], details: dict[str, list[str]]) -> tuple[dict[str, Metric], Resources]:

@@ -15,9 +15,9 @@ from perfvcs.validity import Malformed
 METRICS = {"wall": Metric("s")}
 TELLING = re.compile("^.* fastest +│ slowest +│ median +│ mean +│ samples +│ iters *\\r?$".encode(), re.MULTILINE)
 TITLES = re.compile(r"(?P<name>.*?) +fastest +│ slowest +│ median +│ mean +│ samples +│ iters *")
-BRANCH = re.compile(r"(?P<bars>(?:│  |   )*)(?:├─|╰─) (?P<rest>.*)")
+TREE_ROW = re.compile(r"(?P<bars>(?:│  |   )*)(?:├─|╰─) (?P<rest>.*)")
 WIDTH = 3  # columns of a level
-FASTEST, SLOWEST, MEDIAN, MEAN, SAMPLES = range(5)
+FASTEST, SLOWEST, MEDIAN, MEAN, SAMPLE_COLUMNS = range(5)
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ def _readings(lines: list[str]) -> Iterator[Reading]:
     for place, line in enumerate(lines, 1):
         if heading := TITLES.fullmatch(line):
             above = [heading["name"].strip()]
-        elif above and (branch := BRANCH.fullmatch(line)):
+        elif above and (branch := TREE_ROW.fullmatch(line)):
             first, *cells = branch["rest"].split("│")
             above[len(branch["bars"]) // WIDTH + 1 :] = []
             name, fastest = _cut(first, place)
             above.append(name)
             columns = [fastest, *map(str.strip, cells)]
-            if len(columns) > SAMPLES and columns[MEAN]:
+            if len(columns) > SAMPLE_COLUMNS and columns[MEAN]:
                 yield _reading(above, columns, place)
 
 
@@ -65,7 +65,7 @@ def _reading(above: list[str], columns: list[str], column: int) -> Reading:
     uid = "::".join(around if size is not None else above)
     cells = {"least": FASTEST, "largest": SLOWEST, "median": MEDIAN}
     more = {word: _seconds(columns[at], column) for word, at in cells.items()}
-    samples = number(columns[SAMPLES].replace(",", ""))
+    samples = number(columns[SAMPLE_COLUMNS].replace(",", ""))
     return Reading(uid, summary("wall", _seconds(columns[MEAN], column), **more, samples=samples), size)
 
 

@@ -11,7 +11,7 @@ from perfvcs.formats._stacks import SAMPLES, CountedStacks
 from perfvcs.profile import Profile
 from perfvcs.validity import Malformed
 
-LINE = re.compile(rb"(?:[^\s{][^\n]*)? [0-9]+(?:\.[0-9]+)?")
+FOLDED_LINE = re.compile(rb"(?:[^\s{][^\n]*)? [0-9]+(?:\.[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Folded:
         """By lines that end with a count, one of which has several frames; or by the suffix."""
         lines = head.split(b"\n")[: 20 if b"\n" in head else 1]
         whole = [line.rstrip(b"\r") for line in lines[:-1]] or lines
-        told = all(LINE.fullmatch(line) for line in whole) and any(b";" in line for line in whole)
+        told = all(FOLDED_LINE.fullmatch(line) for line in whole) and any(b";" in line for line in whole)
         return told or name.lower().removesuffix(".gz").endswith(self.suffixes)
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from perfvcs.formats._foreign import NoResults, bounded
-from perfvcs.formats._readings import COMMIT, Reading, Value, profile_of, quantity, tells, typed
+from perfvcs.formats._readings import COMMIT_ID, Reading, Value, profile_of, quantity, tells, typed
 from perfvcs.profile import Metric, Profile
 from perfvcs.validity import Malformed
 
@@ -88,7 +88,7 @@ class GithubActionBenchmark:
         if not any(bench.value is not None for _, entry in entries for bench in entry.benches):
             raise NoResults("it has no results: no entry has a value")
         for suite, entry in entries:
-            if not COMMIT.fullmatch(entry.commit.id):
+            if not COMMIT_ID.fullmatch(entry.commit.id):
                 raise Malformed(f"$.entries: {entry.commit.id[:80]!r} is not a full commit id")
             if any(bench.value is not None for bench in entry.benches):
                 yield _profile(suite, entry)

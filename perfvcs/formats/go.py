@@ -16,9 +16,9 @@ from perfvcs.validity import Malformed
 
 METRICS = {"wall": Metric("s"), "allocated": Metric("B/op"), "allocs": Metric("allocs/op"), "throughput": Metric("B/s", "higher")}
 PER_OPERATION = {"ns/op": "wall", "B/op": "allocated", "allocs/op": "allocs"}
-LINE = re.compile(r"(Benchmark\S*)[ \t]+([0-9]{1,18})[ \t]+(\S.*)")
+BENCHMARK_LINE = re.compile(r"(Benchmark\S*)[ \t]+([0-9]{1,18})[ \t]+(\S.*)")
 TELLING = re.compile(rb"^Benchmark\S*[ \t]+[0-9]{1,18}[ \t]+[-+0-9.eE]+ \S+", re.MULTILINE)
-ABOUT = ("goos", "goarch", "cpu")
+MACHINE_FIELDS = ("goos", "goarch", "cpu")
 CPUS = re.compile(r"(.+)-([0-9]{1,6})")
 RATES = {"MB/s": 1e6, "GB/s": 1e9, "B/s": 1.0}
 
@@ -48,9 +48,9 @@ def _readings(lines: list[str], known: dict[str, Metric], about: dict[str, str])
         if colon and key == "pkg":
             package = value.strip()
             runs[package] += 1
-        elif colon and key in ABOUT:
+        elif colon and key in MACHINE_FIELDS:
             about.setdefault(key, value.strip())
-        elif match := LINE.fullmatch(line.rstrip()):
+        elif match := BENCHMARK_LINE.fullmatch(line.rstrip()):
             uid, size = _named(match[1].removeprefix("Benchmark"), package)
             yield Reading(uid, _values(match[3], place, known), size, execution=max(0, runs[package] - 1))
 

@@ -17,12 +17,12 @@ from perfvcs.validity import Malformed
 
 METRICS = {"wall": Metric("s"), "cpu": Metric("s")}
 # what it says of a benchmark besides its counters
-ABOUT = {
+CONTEXT_FIELDS = {
     "name", "family_index", "per_family_instance_index", "run_name", "run_type", "repetitions", "repetition_index", "threads",
     "iterations", "time_unit", "label", "error_occurred", "error_message", "skipped", "skip_message", "aggregate_name",
     "aggregate_unit", "real_time", "cpu_time", "complexity_n", "big_o", "rms", "cpu_coefficient", "real_coefficient",
 }  # fmt: skip
-RATES = re.compile(r"(?:\w+_)?(?P<what>bytes|items)_per_second")
+RATE_NAME = re.compile(r"(?:\w+_)?(?P<what>bytes|items)_per_second")
 SETTING = re.compile(r"(?:iterations|repeats|min_time|min_warmup_time|warmup):.*|real_time|process_time|manual_time")
 ARGUMENT = re.compile(r"(?:([^:]+):)?(.*)", re.DOTALL)
 
@@ -90,9 +90,9 @@ def _readings(row: dict[str, Any], location: str, whole: set[str], known: dict[s
     values = {"wall": about.real_time, "cpu": about.cpu_time}
     values = {metric: None if value is None else value * times.times / times.over for metric, value in values.items()}
     for counter, value in row.items():
-        if counter not in ABOUT and type(value) in (int, float):
+        if counter not in CONTEXT_FIELDS and type(value) in (int, float):
             metric = usable(counter)
-            rate = RATES.fullmatch(counter)
+            rate = RATE_NAME.fullmatch(counter)
             # nobody says whether more of a counter is better, but for rates
             known.setdefault(
                 metric, Metric(f"{'B' if rate['what'] == 'bytes' else 'items'}/s", "higher") if rate else Metric("", "none")

@@ -11,9 +11,9 @@ from typing import ClassVar
 from perfvcs.formats._rounds import RoundValues, benchmarks
 from perfvcs.profile import Profile
 
-UNITS = {"s": "seconds", "B": "bytes"}
+UNIT_WORDS = {"s": "seconds", "B": "bytes"}
 PREFIX = "perfvcs"
-UNUSABLE = re.compile(r"[^a-zA-Z0-9_]+")
+NAME_LETTERS = re.compile(r"[^a-zA-Z0-9_]+")
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Openmetrics:
         families: dict[str, list[RoundValues]] = defaultdict(list)
         units: dict[str, str] = {}
         for one in benchmarks(profile):
-            unit = UNITS.get(one.about.unit, "")
+            unit = UNIT_WORDS.get(one.about.unit, "")
             name = _named(one.metric, unit, units)
             units[name] = unit
             families[name].append(one)
@@ -45,7 +45,7 @@ class Openmetrics:
 
 def _named(metric: str, unit: str, units: Mapping[str, str]) -> str:
     """The name of a metric's family, which ends in its unit; ``units`` has that of each name in use."""
-    stem = UNUSABLE.sub("_", f"{PREFIX}_{metric}")
+    stem = NAME_LETTERS.sub("_", f"{PREFIX}_{metric}")
     while True:
         name = f"{stem}_{unit}" if unit and not stem.endswith(f"_{unit}") else stem
         if units.get(name, unit) == unit:

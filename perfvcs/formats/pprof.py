@@ -14,7 +14,7 @@ from typing import ClassVar, NamedTuple
 
 from perfvcs.formats._foreign import bounded
 from perfvcs.formats._metric import usable
-from perfvcs.formats._stacks import SAMPLES, UNITS, CountedStacks, frame
+from perfvcs.formats._stacks import SAMPLES, STACK_UNITS, CountedStacks, frame
 from perfvcs.profile import Profile
 from perfvcs.validity import Malformed
 
@@ -22,7 +22,7 @@ TELLING = re.compile(
     rb"(?:[\x48\x50\x60][\x80-\xff]{0,9}[\x00-\x7f]){0,4}\x0a[\x02-\x14]\x08[\x01-\x7f]\x10[\x01-\x7f]"
 )  # the first type of samples, before which times may stand
 SAMPLE_TYPE, SAMPLE, LOCATION, FUNCTION, STRING, TIME = 1, 2, 4, 5, 6, 9  # fields of a profile
-VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5  # kinds of fields
+VARINT, FIXED64, BYTES_FIELD, FIXED32 = 0, 1, 2, 5  # kinds of fields
 LONGEST = 10  # bytes of a number
 WORD = 1 << 64
 LATEST = 253402300799  # s: the end of the year 9999
@@ -69,7 +69,7 @@ class Pprof:
         metrics: dict[str, str] = {}
         for kind, unit in found.types:
             word = found.text(unit)
-            name = usable(found.text(kind)) if UNITS.get(word, word) else _counted(found.text(kind))
+            name = usable(found.text(kind)) if STACK_UNITS.get(word, word) else _counted(found.text(kind))
             if name in metrics:
                 raise Malformed(f"two types of its samples are called {name}")
             metrics[name] = word
@@ -104,7 +104,7 @@ def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
         if kind == VARINT:
             value, at = _varint(message, at)
             yield tag >> 3, value
-        elif kind == BYTES:
+        elif kind == BYTES_FIELD:
             size, at = _varint(message, at)
             if at + size > end:
                 raise Malformed("a field is cut off")

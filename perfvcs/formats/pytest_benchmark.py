@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from perfvcs.formats._rounds import RoundValues
 
 METRICS = {"wall": Metric("s")}
-WRITTEN = "5.0.0"  # the version of pytest-benchmark whose files are written
+WRITTEN_VERSION = "5.0.0"  # the version of pytest-benchmark whose files are written
 
 
 class _Stats(msgspec.Struct):
@@ -76,7 +76,7 @@ class PytestBenchmark:
         document = {
             "machine_info": {"node": fields.get("host", ""), "machine": fields.get("machine", ""), "system": fields.get("system", "")},
             "commit_info": {"id": profile.commit, "dirty": profile.dirty is not None},
-            "benchmarks": [_written(one) for one in times if one.metric == first], "datetime": when, "version": WRITTEN,
+            "benchmarks": [_written(one) for one in times if one.metric == first], "datetime": when, "version": WRITTEN_VERSION,
         }  # fmt: skip
         return written(document)
 

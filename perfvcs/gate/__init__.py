@@ -22,7 +22,7 @@ from perfvcs.gate.inspection import (
     token_in,
     untracked,
 )
-from perfvcs.gate.record import BEGUN, TOKEN, GateRecord, read, write
+from perfvcs.gate.record import BEGUN, TOKEN_FILE, GateRecord, read, write
 from perfvcs.git.project import NoRepository, Project
 from perfvcs.lock import alone_in
 
@@ -78,7 +78,7 @@ def stamp(home: Path, record: GateRecord) -> None:
         remove(part)
         with open(plain(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
             file.write(f"{record.token}\n")
-        part.replace(home / TOKEN)
+        part.replace(home / TOKEN_FILE)
     except OSError as error:
         if error.errno in NO_SPACE:
             raise

@@ -11,7 +11,7 @@ from pathlib import Path
 from perfvcs.descriptors import entries, remove
 from perfvcs.gate import stamp
 from perfvcs.gate.inspection import beside, beside_git, check_owner, check_place, is_elsewhere, place, untracked
-from perfvcs.gate.record import TOKEN, GateRecord, read, write
+from perfvcs.gate.record import TOKEN_FILE, GateRecord, read, write
 from perfvcs.git.project import Project
 from perfvcs.lock import alone_in, hold
 from perfvcs.store import Store, layout
@@ -72,7 +72,7 @@ def _clean(home: Path) -> list[str]:
     for name in entries(home):
         if name in KEPT and (home / name).is_dir():
             dropped += _without_links(home / name, KEPT[name])
-        elif name not in ("store", "lock", TOKEN):
+        elif name not in ("store", "lock", TOKEN_FILE):
             remove(home / name)
     return dropped
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from perfvcs.descriptors import NotPlain, plain
 from perfvcs.errors import PerfError
-from perfvcs.gate.record import BEGUN, TOKEN, GateRecord, read, write
+from perfvcs.gate.record import BEGUN, TOKEN_FILE, GateRecord, read, write
 from perfvcs.git.command import GitError, git
 from perfvcs.git.project import NoRepository, Project
 from perfvcs.store import layout
@@ -85,7 +85,7 @@ def empty(home: Path) -> bool:
     try:
         if stat.S_ISLNK(os.lstat(home).st_mode):
             return False
-        return {entry.name for entry in home.iterdir()} <= {TOKEN, BEGUN}
+        return {entry.name for entry in home.iterdir()} <= {TOKEN_FILE, BEGUN}
     except FileNotFoundError:
         return True
     except OSError:
@@ -95,12 +95,12 @@ def empty(home: Path) -> bool:
 def token_in(home: Path) -> str | None:
     """The token in a ``.perf``; None where there is none. Raises Untrusted where it cannot be read."""
     try:
-        with open(plain(home / TOKEN, os.O_RDONLY), encoding="ascii", errors="replace") as file:
+        with open(plain(home / TOKEN_FILE, os.O_RDONLY), encoding="ascii", errors="replace") as file:
             return file.read(100).strip()
     except (NotPlain, FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise Untrusted(f"cannot read {home / TOKEN} ({error.strerror}): make it readable for you") from None
+        raise Untrusted(f"cannot read {home / TOKEN_FILE} ({error.strerror}): make it readable for you") from None
 
 
 def check_place(project: Project, record: GateRecord | None, home: Path) -> None:

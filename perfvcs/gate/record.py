@@ -14,7 +14,7 @@ from perfvcs.foreign import UNDECODABLE
 from perfvcs.git.project import NoRepository, Project
 
 NAME = "perfvcs"  # in the git folder that all worktrees share
-TOKEN, BEGUN = "token", "token.new"  # in .perf; BEGUN is renamed when it is whole
+TOKEN_FILE, BEGUN = "token", "token.new"  # in .perf; BEGUN is renamed when it is whole
 HEX = re.compile(r"[0-9a-f]{64}")
 LARGEST_RECORD = 1 << 16  # bytes
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from perfvcs.git.command import CHUNK, complaint, scratch, start
+from perfvcs.git.command import READ_AT_ONCE, complaint, scratch, start
 
 
 class GitFailed(Exception):
@@ -61,7 +61,7 @@ class Bare:
             with process, _killed_on_error(process):
                 output, _ = process.communicate(data)
             if process.returncode:
-                raise GitFailed(f"{complaint(process, stderr)}\n{output[:CHUNK].decode(errors='replace')}")
+                raise GitFailed(f"{complaint(process, stderr)}\n{output[:READ_AT_ONCE].decode(errors='replace')}")
         return output
 
     def fields(self, *args: str) -> Generator[bytes, None, None]:
@@ -71,7 +71,7 @@ class Bare:
             with process, _killed_on_error(process):
                 assert process.stdout is not None
                 rest = b""
-                while chunk := process.stdout.read(CHUNK):
+                while chunk := process.stdout.read(READ_AT_ONCE):
                     *whole, rest = (rest + chunk).split(b"\0")
                     yield from whole
             if process.returncode:
@@ -128,7 +128,7 @@ def _content(stdout: IO[bytes], limit: int) -> bytes | Fault | None:
         content = stdout.read(left)
         return content[:-1] if len(content) == left else None
     while left:
-        skipped = len(stdout.read(min(left, CHUNK)))
+        skipped = len(stdout.read(min(left, READ_AT_ONCE)))
         if not skipped:
             return None
         left -= skipped

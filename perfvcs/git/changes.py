@@ -12,10 +12,10 @@ from pathlib import Path
 
 from perfvcs.git.project import Project
 
-LARGE = 1_000_000  # bytes; a larger file is not read
+LARGE_FILE = 1_000_000  # bytes; a larger file is not read
 # Where the files that are not large are more together, none of them is read.
-MOST_BYTES, MOST_FILES = 16_000_000, 2_000
-TICK = 50_000_000  # ns; two changes of a file within it can leave the same times
+MOST_CHANGED_BYTES, MOST_FILES = 16_000_000, 2_000
+LARGEST_TICK = 50_000_000  # ns; two changes of a file within it can leave the same times
 COARSE_TICK = 2_100_000_000  # ns; the same where a file system keeps whole seconds
 
 _DIFF = ("diff-tree", "-r", "-z", "--no-renames", "--full-index")
@@ -49,7 +49,7 @@ class WorkingChanges:
         """SHA-256 over them; None when there are none. Nothing is written to the repository.
 
         It is ``difference(parent, child)`` when exactly these changes are committed, unless there are files that are not read: larger
-        than ``LARGE``, unreadable, or too many. Those count by path, size, times and inode; see ``committed``.
+        than ``LARGE_FILE``, unreadable, or too many. Those count by path, size, times and inode; see ``committed``.
         """
         names = self.files()
         if not names:
@@ -135,8 +135,8 @@ def _stamps(root: Path, names: Iterable[str]) -> dict[str, str]:
     system's clock: files that changed a moment ago are looked at again after it.
     """
     states = _states(root, names)
-    small = [state.st_size for state in states.values() if stat.S_ISREG(state.st_mode) and state.st_size <= LARGE]
-    few = len(small) <= MOST_FILES and sum(small) <= MOST_BYTES
+    small = [state.st_size for state in states.values() if stat.S_ISREG(state.st_mode) and state.st_size <= LARGE_FILE]
+    few = len(small) <= MOST_FILES and sum(small) <= MOST_CHANGED_BYTES
     large = {name: state for name, state in states.items() if not _is_read(f"{root}/{name}", state, few=few)}
     wait = _unsettled(large.values())
     if wait > 0:
@@ -158,7 +158,7 @@ def _states(root: Path, names: Iterable[str]) -> dict[str, os.stat_result]:
 
 def _is_read(path: str, state: os.stat_result, *, few: bool) -> bool:
     if stat.S_ISREG(state.st_mode):
-        return few and state.st_size <= LARGE and os.access(path, os.R_OK)
+        return few and state.st_size <= LARGE_FILE and os.access(path, os.R_OK)
     return stat.S_ISLNK(state.st_mode) or stat.S_ISDIR(state.st_mode)  # a folder is a submodule, or in place of a deleted file
 
 
@@ -166,7 +166,7 @@ def _unsettled(states: Iterable[os.stat_result]) -> int:
     """Nanoseconds until another change of any of these files is sure to leave another time."""
     now, wait = time.time_ns(), 0
     for changed in {state.st_ctime_ns for state in states}:
-        tick = TICK if changed % 1_000_000_000 else COARSE_TICK
+        tick = LARGEST_TICK if changed % 1_000_000_000 else COARSE_TICK
         if abs(now - changed) < tick:
             wait = max(wait, changed + tick - now)
     return wait

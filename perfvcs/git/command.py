@@ -12,7 +12,7 @@ from typing import IO
 
 from perfvcs.errors import PerfError
 
-CHUNK = 1 << 20
+READ_AT_ONCE = 1 << 20
 ENDED_BY = (signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM)  # what somebody sends; others are git's own failures
 # Nothing that a hardened git finds in a repository makes it start a program or reach another place, and it does nothing unasked.
 SETTINGS = (
@@ -25,7 +25,7 @@ HARDENED = ("--no-replace-objects", *(part for setting in SETTINGS for part in (
 
 MISSING = "git is not on PATH: install it (apt install git)"
 # What a user sets for the transports of git.
-REACHING = re.compile(r"GIT_(SSH|SSH_COMMAND|SSH_VARIANT|ASKPASS|SSL_.*|HTTP_.*|PROXY_.*|ALLOW_PROTOCOL)")
+TRANSPORT_VARIABLES = re.compile(r"GIT_(SSH|SSH_COMMAND|SSH_VARIANT|ASKPASS|SSL_.*|HTTP_.*|PROXY_.*|ALLOW_PROTOCOL)")
 
 
 class GitError(PerfError):
@@ -64,7 +64,7 @@ def reach(
     ``alone``: it has a session of its own, in which nobody can be asked for a password.
     """
     kept = [setting for setting in SETTINGS if not setting.startswith("protocol.")]
-    env = hardened_environment() | {name: value for name, value in os.environ.items() if REACHING.fullmatch(name)}
+    env = hardened_environment() | {name: value for name, value in os.environ.items() if TRANSPORT_VARIABLES.fullmatch(name)}
     for number, (key, value) in enumerate(settings):
         env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     env |= {"GIT_CONFIG_COUNT": str(len(settings)), **extra}
@@ -182,5 +182,5 @@ def complaint(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> str:
         name = signal.Signals(-process.returncode).name
         raise GitEnded(f"git was ended by {name} while it worked on the store, which is as it was: run the command again")
     stderr.seek(0)
-    said = stderr.read(CHUNK).decode(errors="replace").strip()
+    said = stderr.read(READ_AT_ONCE).decode(errors="replace").strip()
     return f"{said}\nFile too large" if process.returncode == -signal.SIGXFSZ else said

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from perfvcs.git.command import start
 
-ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+OBJECT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 AUTHOR = re.compile(rb"^author [^\n]*> (-?\d{1,10}) [+-]\d{4}$", re.MULTILINE)
 
 
@@ -24,7 +24,7 @@ class CommitDates:
     def of(self, commit: str) -> str | None:
         """The author's date in UTC, ISO 8601; None if the commit is not in the repository."""
         if commit not in self.known:
-            self.known[commit] = self._asked(commit) if ID.fullmatch(commit) else None
+            self.known[commit] = self._asked(commit) if OBJECT_ID.fullmatch(commit) else None
         return self.known[commit]
 
     def close(self) -> None:

@@ -20,18 +20,18 @@ from perfvcs.git.bare import Bare
 from perfvcs.git.command import GitError, complaint, reach, scratch
 from perfvcs.git.project import Project
 
-NAME = "perf"  # of the other side, in the settings of our own repository
+SETTINGS_NAME = "perf"  # of the other side, in the settings of our own repository
 REACHING = re.compile(  # what may be asked of the project's settings; their names begin in small letters
     r"(http|https|credential|protocol|ssh)\..*|core\.(sshcommand|askpass|gitproxy)|url\..*\.(insteadof|pushinsteadof)", re.DOTALL
 )
-MOST_BYTES = 1 << 30  # that one fetch may write
+LARGEST_FETCH = 1 << 30  # that one fetch may write
 MOST_MEMORY = 1 << 31  # bytes; of deltas, a small pack can make objects of any size
 MOST_SECONDS = 600  # of a processor, that one fetch may take
 LONGEST_REASON = 200
 CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 PATIENT = (("http.lowSpeedLimit", "100"), ("http.lowSpeedTime", "60"))  # bytes a second, and for how long they may be fewer
 CHECKED = ("-c", "transfer.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", "core.bigFileThreshold=16m")
-QUIET = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance")
+FETCH_OPTIONS = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance")
 FASTER = re.compile(
     r"\[rejected\]|\(fetch first\)|\(non-fast-forward\)|cannot lock ref|failed to update ref|reference already exists"
 )
@@ -101,7 +101,7 @@ class Remote:
             first = next(value for key, value in settings if key == f"remote.{wanted}.url")
             address = project.git("remote", "get-url", *(["--push"] if push else []), wanted) if reached else first
             own = tuple(
-                (f"remote.{NAME}.{key.rpartition('.')[2]}", value)
+                (f"remote.{SETTINGS_NAME}.{key.rpartition('.')[2]}", value)
                 for key, value in settings
                 if re.fullmatch(rf"remote\.{re.escape(wanted)}\.(proxy|proxyauthmethod|uploadpack|receivepack)", key)
             )
@@ -122,8 +122,8 @@ class Remote:
 
         ``depth``: of each reference only the newest commit. ``filtered``: of files only small ones, where the other side can tell.
         """
-        options = (*QUIET, *(["--depth=1"] if depth else []), *(["--filter=blob:limit=1024"] if filtered else []))
-        done = self._talk(into, [*CHECKED, "fetch", *options, "--stdin", NAME], data="\n".join(wanted), bounded=True)
+        options = (*FETCH_OPTIONS, *(["--depth=1"] if depth else []), *(["--filter=blob:limit=1024"] if filtered else []))
+        done = self._talk(into, [*CHECKED, "fetch", *options, "--stdin", SETTINGS_NAME], data="\n".join(wanted), bounded=True)
         if done.returncode and re.search(r"couldn't find remote ref|remote ref .* not found", done.stderr, re.IGNORECASE):
             return False
         self._check(done)
@@ -136,7 +136,7 @@ class Remote:
         """
         lease = [f"--force-with-lease={reference}:{expected}"] if expected else []
         done = self._talk(
-            source, ["push", "--quiet", "--porcelain", "--no-verify", "--no-thin", *lease, NAME, f"{commit}:{reference}"]
+            source, ["push", "--quiet", "--porcelain", "--no-verify", "--no-thin", *lease, SETTINGS_NAME, f"{commit}:{reference}"]
         )
         if done.returncode and (FASTER.search(done.stdout) or FASTER.search(done.stderr)) and "declined" not in done.stdout:
             return False
@@ -178,7 +178,7 @@ class Remote:
         self, at: Bare | None, words: list[str], *, data: str = "", bounded: bool = False, within: float | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run git on a repository of ours, or on none, with the right to reach others."""
-        settings = (*PATIENT, *self.settings, (f"remote.{NAME}.url", self.address))
+        settings = (*PATIENT, *self.settings, (f"remote.{SETTINGS_NAME}.url", self.address))
         where = [f"--git-dir={at.path}"] if at is not None else []
         extra = at.variables if at is not None else {}
         with scratch() as asked, scratch() as said:
@@ -206,10 +206,10 @@ class Remote:
         if not done.returncode:
             return
         whole = f"{done.stderr}\n{done.stdout}"
-        said = CREDENTIALS.sub("", _reason(whole)).replace(NAME + " ", "")[:LONGEST_REASON]
+        said = CREDENTIALS.sub("", _reason(whole)).replace(SETTINGS_NAME + " ", "")[:LONGEST_REASON]
         for pattern, ending in FAILURES:
             if re.search(pattern, whole):
-                raise RemoteFailed(f"{self.name} {ending.format(said=said, most=MOST_BYTES >> 20)}")
+                raise RemoteFailed(f"{self.name} {ending.format(said=said, most=LARGEST_FETCH >> 20)}")
         raise RemoteFailed(f"{self.name} failed ({said}): nothing was changed")
 
 
@@ -242,7 +242,7 @@ def _reason(text: str) -> str:
 @contextmanager
 def _bounded(*, yes: bool) -> Iterator[None]:
     """Limits the file size, memory and time of processes that are started meanwhile."""
-    limits = {resource.RLIMIT_FSIZE: MOST_BYTES, resource.RLIMIT_DATA: MOST_MEMORY, resource.RLIMIT_CPU: MOST_SECONDS}
+    limits = {resource.RLIMIT_FSIZE: LARGEST_FETCH, resource.RLIMIT_DATA: MOST_MEMORY, resource.RLIMIT_CPU: MOST_SECONDS}
     before = {kind: resource.getrlimit(kind) for kind in limits} if yes else {}
     try:
         for kind, (soft, hard) in before.items():

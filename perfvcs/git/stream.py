@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from perfvcs.git.bare import Bare, GitFailed
 from perfvcs.git.command import GitEnded, complaint, scratch
 
-BRANCH = "refs/heads/main"
+STORE_BRANCH = "refs/heads/main"
 # bytes; of a few objects fast-import compresses what it writes twice: first a pack, then each of them
-LARGE = 1 << 19
-WINDOW = 1500  # bytes of paths asked of fast-import at a time: the answers fit into the smallest pipe, 4 KiB
+LARGE_BLOB = 1 << 19
+ASKED_AT_ONCE = 1500  # bytes of paths asked of fast-import at a time: the answers fit into the smallest pipe, 4 KiB
 PLAIN = re.compile(rb"[a-zA-Z0-9/._-]+")  # a path that fast-import takes as it is
 FAST = ("-c", "pack.compression=1")  # of large documents, most of the time goes into compressing; 6 % more bytes
 
@@ -39,7 +39,7 @@ def _folder(path: str) -> str:
 class Import:
     """One ``git fast-import`` stream to a branch. Nothing that it was given counts before ``finish`` returns."""
 
-    def __init__(self, git: Bare, branch: str = BRANCH) -> None:
+    def __init__(self, git: Bare, branch: str = STORE_BRANCH) -> None:
         self._git = git
         self._branch = branch
         self._stderr = scratch()  # closed with the stream
@@ -63,7 +63,7 @@ class Import:
 
     def blob(self, content: bytes) -> str:
         """Store a blob; returns its id."""
-        if len(content) > LARGE:
+        if len(content) > LARGE_BLOB:
             return self._git.run("hash-object", "-w", "--stdin", data=content).decode().strip()
         self.write(b"blob\ndata %d\n" % len(content), content, b"\n")
         return blob_id(content)
@@ -94,7 +94,7 @@ class Import:
             self.write(question)
             asked.append(path)
             size += len(question)
-            if size > WINDOW:
+            if size > ASKED_AT_ONCE:
                 yield from self._answers(asked)
                 asked, size = [], 0
         yield from self._answers(asked)

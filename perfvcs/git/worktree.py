@@ -13,12 +13,12 @@ from pathlib import Path
 
 from perfvcs import descriptors
 from perfvcs.errors import CURES, PerfError, disk_is_full
-from perfvcs.git.changes import LARGE, WorkingChanges
+from perfvcs.git.changes import LARGE_FILE, WorkingChanges
 from perfvcs.git.command import GitError, git
 from perfvcs.git.project import Project
 
 # A worktree must not run the project's hooks, and its submodules may come from the copies that the project already has.
-QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false", "-c", "protocol.file.allow=always")
+QUIET_CHECKOUT = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false", "-c", "protocol.file.allow=always")
 
 
 class CheckoutError(PerfError):
@@ -53,8 +53,18 @@ def clone(project: Project, commit: str | None, folder: Path, *, changes: Workin
     commit = commit or "HEAD"
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        git(folder.parent, *QUIET, "clone", "--quiet", "--shared", "--template=", "--no-checkout", str(project.root), str(folder))
-        git(folder, *QUIET, "checkout", "--quiet", "--detach", project.resolve(commit))
+        git(
+            folder.parent,
+            *QUIET_CHECKOUT,
+            "clone",
+            "--quiet",
+            "--shared",
+            "--template=",
+            "--no-checkout",
+            str(project.root),
+            str(folder),
+        )
+        git(folder, *QUIET_CHECKOUT, "checkout", "--quiet", "--detach", project.resolve(commit))
         _submodules(project.common_dir, folder)
     except GitError as error:
         raise _not_made(commit, folder, error) from None
@@ -65,7 +75,7 @@ def clone(project: Project, commit: str | None, folder: Path, *, changes: Workin
 def _add(project: Project, commit: str, folder: Path) -> None:
     with contextlib.suppress(FileExistsError):
         folder.parent.mkdir(parents=True)
-    project.git(*QUIET, "worktree", "add", "--quiet", "--detach", "--force", str(folder), commit)
+    project.git(*QUIET_CHECKOUT, "worktree", "add", "--quiet", "--detach", "--force", str(folder), commit)
     _submodules(project.common_dir, folder)
 
 
@@ -110,11 +120,11 @@ def _submodules(common_dir: Path, folder: Path) -> None:
         copy = common_dir / "modules" / name
         local = ("-c", f"submodule.{name}.url={copy}") if copy.exists() else ()
         try:
-            git(folder, *QUIET, *local, "submodule", "update", "--init", "--quiet", "--", path)
+            git(folder, *QUIET_CHECKOUT, *local, "submodule", "update", "--init", "--quiet", "--", path)
         except GitError:
             if not local:
                 raise
-            git(folder, *QUIET, "submodule", "update", "--init", "--quiet", "--", path)
+            git(folder, *QUIET_CHECKOUT, "submodule", "update", "--init", "--quiet", "--", path)
         _submodules(copy, folder / path)
 
 
@@ -135,7 +145,7 @@ def _copy(changes: WorkingChanges, folder: Path) -> None:
 def _copy_file(source: Path, target: Path) -> None:
     """Copy a file or a link with its times; cp leaves holes unwritten, and shares the data where the file system can."""
     try:
-        if source.is_symlink() or source.stat().st_size <= LARGE or not shutil.which("cp"):
+        if source.is_symlink() or source.stat().st_size <= LARGE_FILE or not shutil.which("cp"):
             shutil.copy2(source, target, follow_symlinks=False)
             return
         done = subprocess.run(["cp", "-p", "--", source, target], capture_output=True, text=True, errors="replace", check=False)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import exp, expm1, isfinite
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.check.text import LONGEST_NAME, called, labelled
+from perfvcs.check.text import NAME_WIDTH, called, labelled
 from perfvcs.statistics.changepoints.judgement import TURNS
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import at_sizes, step
@@ -180,4 +180,4 @@ def line_called(line: Line) -> Named:
 
 def title(line: Line) -> str:
     """What a line's benchmark is called."""
-    return shorten(labelled(line.job.label, line.uid, line.size), LONGEST_NAME)
+    return shorten(labelled(line.job.label, line.uid, line.size), NAME_WIDTH)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from perfvcs.index.lines import Course, Line
     from perfvcs.repository import Repository
 
-SHORTEST = 6  # commits: with fewer no place of a series has three on both sides
-SIDE = 3
+SHORTEST_SERIES = 6  # commits: with fewer no place of a series has three on both sides
+FEWEST_A_SIDE = 3
 DISCOVERIES = 0.05  # as in a report, and here of all that was measured in turns along the history
 
 
@@ -51,7 +51,9 @@ def judged(
     newest = _newest_places(lines, chosen)
     given = [Given(course.levels, course.variances, settled.get(number, ())) for number, course in chosen.items()]
     long = [
-        number for number, judgement in zip(chosen, given, strict=True) if judgement.evidence or len(judgement.levels) >= SHORTEST
+        number
+        for number, judgement in zip(chosen, given, strict=True)
+        if judgement.evidence or len(judgement.levels) >= SHORTEST_SERIES
     ]
     asked = dict(zip(chosen, given, strict=True))
     judgements = repository.index.findings.judged([asked[number] for number in long], compute=compute)
@@ -118,7 +120,7 @@ def _described(
         verdict = in_turns.get(step.place)
         if TURNS in step.detectors and verdict:
             sides = min(step.place, len(course.levels) - step.place)
-            finding = _by_turns(finding, verdict, contradicted=sides >= SIDE and _apart(verdict, low, high))
+            finding = _by_turns(finding, verdict, contradicted=sides >= FEWEST_A_SIDE and _apart(verdict, low, high))
         elif not finding.drift:
             finding = replace(finding, contradiction=_denied(in_turns, range(step.first, step.last + 1)))
         findings.append(finding)

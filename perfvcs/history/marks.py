@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from perfvcs.history.finding import Finding
     from perfvcs.repository import Repository
 
-MOST_LEVELS = 20_000  # levels that are read for it
+MOST_READ_LEVELS = 20_000  # levels that are read for it
 
 
 def marks(repository: Repository, revision: str) -> dict[str, list[Finding]]:
@@ -21,7 +21,7 @@ def marks(repository: Repository, revision: str) -> dict[str, list[Finding]]:
 
     Nothing where the history has too many values to be read in passing.
     """
-    if repository.index.most_levels() > MOST_LEVELS:
+    if repository.index.most_levels() > MOST_READ_LEVELS:
         return {}
     try:
         return repository.index.consistent(lambda: _marks(repository, revision))

@@ -11,7 +11,7 @@ from perfvcs.environment.naming import names as names_of
 from perfvcs.errors import UsageError, nearest
 from perfvcs.git.project import UnknownRevision
 from perfvcs.history.finding import line_called, title
-from perfvcs.history.judging import SHORTEST, judged
+from perfvcs.history.judging import SHORTEST_SERIES, judged
 from perfvcs.history.successions import successions
 from perfvcs.history.verdict import Verdicts
 from perfvcs.text.naming import meant
@@ -123,7 +123,7 @@ def _environments(lines: Sequence[Line]) -> dict[Series, str]:
 def _is_short(course: Course, judged: JudgedLine | None) -> bool:
     """Whether a series is too short to be analysed, and measured in turns neither where it changed nor from end to end."""
     in_turns = judged and (judged.findings or len(judged.verdicts) >= len(course.levels) - 1)
-    return len(course.levels) < SHORTEST and not in_turns
+    return len(course.levels) < SHORTEST_SERIES and not in_turns
 
 
 def _read(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from perfvcs.history.judging import JudgedLine
     from perfvcs.history.record import SeriesRecord
 
-SHORT = 10  # characters of a commit's id
+ID_CHARACTERS = 10  # characters of a commit's id
 
 
 def remarks_of(series: JudgedLine | SeriesRecord) -> list[str]:
@@ -31,26 +31,26 @@ def switching(finding: Switching) -> str:
         for level, share in zip(finding.levels, finding.shares, strict=True)
     ]
     named = f"{', '.join(levels[:-1])} and {levels[-1]}" if len(levels) > 1 else levels[0]
-    return f"switches between {named} since {finding.first[:SHORT]}, {counted(finding.moves, 'time')}"
+    return f"switches between {named} since {finding.first[:ID_CHARACTERS]}, {counted(finding.moves, 'time')}"
 
 
 def noisier(finding: Noisier) -> str:
     """``noisier since abc1234: values differ by 4.1 %, before by 1.2 %``."""
     word = "noisier" if finding.after > finding.before else "calmer"
     before, after = percent(finding.before)[1:], percent(finding.after)[1:]
-    return f"{word} since {finding.commit[:SHORT]}: values differ by {after}, before by {before}"
+    return f"{word} since {finding.commit[:ID_CHARACTERS]}: values differ by {after}, before by {before}"
 
 
 def newest(finding: Newest) -> str:
     """``degradation at the newest commit abc1234: 12.3 ms, +20 % ...``."""
     unit = finding.line.unit
     word = finding.word if finding.word != "suspected" else f"suspected {direction(finding.line, finding.effect)}"
-    since = f", since {finding.since[:SHORT]}" if finding.since != finding.commit else ""
+    since = f", since {finding.since[:ID_CHARACTERS]}" if finding.since != finding.commit else ""
     usual = f"{quantity(finding.low, unit)} to {quantity(finding.high, unit)}"
     effect = change(finding.effect, None, None)
     return (
-        f"{word} at the newest commit {finding.commit[:SHORT]}{since}: {quantity(finding.value, unit)}, {effect} against the level of"
-        f" {quantity(finding.expected, unit)}, where 99.9 % of single values are from {usual}{_doubt(finding)}"
+        f"{word} at the newest commit {finding.commit[:ID_CHARACTERS]}{since}: {quantity(finding.value, unit)}, {effect} against the"
+        f" level of {quantity(finding.expected, unit)}, where 99.9 % of single values are from {usual}{_doubt(finding)}"
     )
 
 

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from perfvcs.profile import Environment
     from perfvcs.repository import Repository
 
-COMMITS = 3000  # the newest measured ones are drawn
+DRAWN_COMMITS = 3000  # the newest measured ones are drawn
 JUDGED = 40  # the newest of them are compared with the one before
 FEW = 12  # commits, below which a level has to be that of most of them
-SERIES = 60  # units and metrics, wall time first
-TOLD = ("cpu", "kernel", "python")  # of an environment, with its fingerprint
+MOST_SERIES = 60  # units and metrics, wall time first
+NAMED_FIELDS = ("cpu", "kernel", "python")  # of an environment, with its fingerprint
 
 
 class SeriesKey(NamedTuple):
@@ -95,9 +95,9 @@ def _gather(repository: Repository, name: str, delta: float | None) -> Gathered:
     known = dict(lines[place] for place in meant(name, (line_called(line) for _, line in lines)))
     order = CommitOrder.of(repository.project)
     courses = repository.index.courses(known, order.commits)
-    chosen = sorted(courses, key=lambda number: (metric_rank(known[number].metric), courses[number].places[:1]))[:SERIES]
+    chosen = sorted(courses, key=lambda number: (metric_rank(known[number].metric), courses[number].places[:1]))[:MOST_SERIES]
     places = sorted(set().union(*(courses[number].places for number in chosen)))
-    commits = [order.commits[place] for place in places[-COMMITS:]]
+    commits = [order.commits[place] for place in places[-DRAWN_COMMITS:]]
     verdicts = Verdicts(repository, order.commits if len(order.straight) == len(order.commits) else (), delta=delta)
     centres = _centres(repository, commits, chosen)
     told = _verdicts(order, known, centres, verdicts)
@@ -147,12 +147,14 @@ def _step(finding: Finding, accepted: Allowance) -> Step:
 
 def _notes(commits: int, series: int, unusable: int) -> list[str]:
     found = []
-    if commits > COMMITS:
-        found.append(f"The newest {COMMITS:,} of {commits:,} measured commits are drawn; steps are searched for in all of them.")
+    if commits > DRAWN_COMMITS:
+        found.append(
+            f"The newest {DRAWN_COMMITS:,} of {commits:,} measured commits are drawn; steps are searched for in all of them."
+        )
     if commits > JUDGED:
         found.append(f"The newest {JUDGED:,} commits are judged against the one before, the others by the steps only.")
-    if series > SERIES:
-        found.append(f"{SERIES:,} of {series:,} series of this benchmark are drawn; `perf history` covers all of them.")
+    if series > MOST_SERIES:
+        found.append(f"{MOST_SERIES:,} of {series:,} series of this benchmark are drawn; `perf history` covers all of them.")
     if unusable:
         found.append(f"{counted(unusable, 'value')} with a zero, negative or infinite measurement left out.")
     return found
@@ -243,5 +245,5 @@ def _verdicts(
 
 def _named(environment: Environment) -> str:
     """An environment in one line; the fingerprint distinguishes what the named fields do not."""
-    told = [f"{name} {environment.fields[name]}" for name in TOLD if name in environment.fields]
+    told = [f"{name} {environment.fields[name]}" for name in NAMED_FIELDS if name in environment.fields]
     return ", ".join(filter(None, [*told, environment.fingerprint[:8]]))

@@ -16,7 +16,7 @@ from perfvcs.check.change import Change
 from perfvcs.fork import shared
 from perfvcs.history.finding import relative
 from perfvcs.index.findings import keyed
-from perfvcs.repository import HISTORY, Repository
+from perfvcs.repository import NEAREST_ANCESTORS, Repository
 from perfvcs.state import State
 from perfvcs.text.quantity import at_sizes
 
@@ -161,9 +161,9 @@ class Verdicts:
         """The commits whose sessions show how much a benchmark moves, oldest first, as in ``Repository.history``."""
         if not self._windows and self._along:
             line = [one for one in self._along if one in self._marks]
-            self._windows = {one: line[max(0, turn - HISTORY) : turn + 1] for turn, one in enumerate(line)}
+            self._windows = {one: line[max(0, turn - NEAREST_ANCESTORS) : turn + 1] for turn, one in enumerate(line)}
         if commit not in self._windows:
-            measured = islice(self._repository.measured_ancestors(commit), HISTORY)
+            measured = islice(self._repository.measured_ancestors(commit), NEAREST_ANCESTORS)
             self._windows[commit] = [*reversed(list(measured)), commit]
         return self._windows[commit]
 

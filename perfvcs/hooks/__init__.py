@@ -144,13 +144,13 @@ def _hook(folder: Path, name: str) -> Hook:
 
 
 def _kept(path: Path) -> Path:
-    return path.with_name(f"{path.name}.{hookscript.KEPT}")
+    return path.with_name(f"{path.name}.{hookscript.KEPT_HOOK}")
 
 
 def _is_ours(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            return hookscript.MARK.encode() in file.read(200)
+            return hookscript.HOOK_MARK.encode() in file.read(200)
     except OSError:
         return False
 

@@ -16,7 +16,7 @@ from perfvcs.git.project import Project
 from perfvcs.keeper import released
 from perfvcs.measure.announcement import Announcement
 
-LOG = Path("log", "post-commit.log")  # in .perf
+HOOK_LOG = Path("log", "post-commit.log")  # in .perf
 LARGEST_LOG = 1_000_000  # bytes, then the log moves to one older file
 ANNOUNCED = 3  # the number of the file that announces the measurement, in the process that measures
 UNFINISHED = ("rebase-merge", "rebase-apply", "sequencer", "MERGE_HEAD")  # in git's folder while several commits are being made
@@ -39,7 +39,7 @@ def measure(project: Project) -> str | None:
     if commit is None or any((project.git_dir / name).exists() for name in UNFINISHED):
         return None
     home = enter(project)
-    log = _opened(home / LOG)
+    log = _opened(home / HOOK_LOG)
     try:
         os.write(log, f"== {datetime.now().astimezone():%a %b %e %H:%M:%S %Z %Y} {commit}\n".encode(errors="replace"))
         # in turns with its parent, so that the check before a push can tell a change of the code from one of the machine
@@ -88,5 +88,5 @@ def _opened(path: Path) -> int:
 
 def _no_log(error: OSError) -> NoLog:
     return NoLog(
-        f"not measuring, {error.filename or f'.perf/{LOG}'} cannot be written ({error.strerror}): make it writable for you"
+        f"not measuring, {error.filename or f'.perf/{HOOK_LOG}'} cannot be written ({error.strerror}): make it writable for you"
     )

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from perfvcs.git.command import GitError, environment
 from perfvcs.git.project import Project
-from perfvcs.lock import POLL
+from perfvcs.lock import LOCK_POLL
 from perfvcs.measure.announcement import RunningSession, running
 from perfvcs.measure.progress import Progress
 from perfvcs.rules import FILE
 
-DEGRADED, OPEN = 3, 4  # exit statuses of `perf check`
+EXIT_DEGRADED, EXIT_OPEN = 3, 4  # exit statuses of `perf check`
 UNCHECKED = 4  # of the hook itself, for the pre-commit framework
 
 
@@ -124,7 +124,7 @@ def wait(home: Path, wanted: Sequence[Push], seconds: float, progress: Progress)
         while done < now_done:
             progress.step("measuring what is pushed")
             done += 1
-        time.sleep(min(POLL, max(0.0, until - time.monotonic())))
+        time.sleep(min(LOCK_POLL, max(0.0, until - time.monotonic())))
     return False
 
 

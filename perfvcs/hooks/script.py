@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import shlex
 
-MARK = "# perfvcs hook"
-KEPT = "before-perfvcs"  # suffix of the hook that was there before ours
+HOOK_MARK = "# perfvcs hook"
+KEPT_HOOK = "before-perfvcs"  # suffix of the hook that was there before ours
 
 _HEAD = f"""\
 #!/bin/sh
-{MARK}: written by `perf hook install`, removed by `perf hook uninstall`; PERFVCS_SKIP=1 skips it.
+{HOOK_MARK}: written by `perf hook install`, removed by `perf hook uninstall`; PERFVCS_SKIP=1 skips it.
 hook=HOOK
 python=PYTHON
 case $0 in */*) here=${{0%/*}} ;; *) here=. ;; esac
-kept=$here/$hook.{KEPT}
+kept=$here/$hook.{KEPT_HOOK}
 own=$here/$hook
 status=0
 

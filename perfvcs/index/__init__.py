@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from perfvcs.index.database import Database, Result
-from perfvcs.index.entries import PATH, WITHIN, SeriesEntry, entries, order
-from perfvcs.index.filling import SCHEMA, VERSION, Details, Number, unpack
+from perfvcs.index.entries import PATH_QUERY, WITHIN_COMMITS, SeriesEntry, entries, order
+from perfvcs.index.filling import INDEX_SCHEMA, INDEX_VERSION, Details, Number, unpack
 from perfvcs.index.former import FormerNames
-from perfvcs.index.levels import RECORD
+from perfvcs.index.levels import LEVEL_RECORD
 from perfvcs.index.lines import Course, Line, Parts, Spreads, courses, joined, lines, spreads
 from perfvcs.index.snapshot import Snapshot
 from perfvcs.index.verdicts import LastVerdict, LastVerdicts
@@ -30,16 +30,16 @@ FIRST_ASKED, MOST_ASKED = 64, 4096  # commits asked of the file at a time
 FEW_COMMITS = 1000  # commits with profiles that are all read at once
 SHORTEST_PREFIX = 4  # characters of a prefix
 HEADERS = f"""
-SELECT p.id, {PATH}, c.text, p.dirty, p.job, j.text, p.environment, e.text, p.metrics, m.text, p.details
+SELECT p.id, {PATH_QUERY}, c.text, p.dirty, p.job, j.text, p.environment, e.text, p.metrics, m.text, p.details
 FROM profiles p JOIN commits c ON c.id = p.commit_id JOIN jobs j ON j.id = p.job JOIN environments e ON e.id = p.environment
 JOIN metrics m ON m.id = p.metrics"""
 SUMMARIES = f"""
 SELECT s.profile, u.text, s.size, n.text, s.executions, s.binaries, s.sizes, s.medians
 FROM commits c JOIN profiles p ON p.commit_id = c.id JOIN summaries s ON s.profile = p.id
-JOIN names u ON u.id = s.uid JOIN names n ON n.id = s.metric WHERE {WITHIN}"""
+JOIN names u ON u.id = s.uid JOIN names n ON n.id = s.metric WHERE {WITHIN_COMMITS}"""
 THERE = "p.environment IN (SELECT id FROM environments WHERE json_extract(text, '$.fingerprint') = ?)"
 FIND = f"""
-SELECT path FROM (SELECT {PATH} AS path, c.text AS c, p.name AS name FROM profiles p JOIN commits c ON c.id = p.commit_id)
+SELECT path FROM (SELECT {PATH_QUERY} AS path, c.text AS c, p.name AS name FROM profiles p JOIN commits c ON c.id = p.commit_id)
 WHERE substr(path, 1, length(:p)) = :p OR substr(c, 1, length(:p)) = :p OR substr(name, 1, length(:p)) = :p
 OR substr(name, -17, length(:p)) = :p
 UNION SELECT path FROM damaged WHERE substr(path, 1, length(:p)) = :p ORDER BY path"""
@@ -57,7 +57,7 @@ class Index:
 
     def __init__(self, store: Store, path: Path, former: FormerNames | None = None) -> None:
         self.former = former or FormerNames()
-        self._database = Database(path, SCHEMA, VERSION)
+        self._database = Database(path, INDEX_SCHEMA, INDEX_VERSION)
         self._snapshot = Snapshot(self._database, store)
         self.memory = LastVerdicts(path.with_name("verdicts.db"))
 
@@ -104,7 +104,7 @@ class Index:
         return self._database.attempt(lambda: [self.former.header(header) for _, header, _ in self._headers(asked)])
 
     def _headers(self, commits: list[str] | None) -> list[tuple[int, Header, Details]]:
-        rows = self._rows(HEADERS) if commits is None else self._rows(f"{HEADERS} WHERE {WITHIN}", _json(commits))
+        rows = self._rows(HEADERS) if commits is None else self._rows(f"{HEADERS} WHERE {WITHIN_COMMITS}", _json(commits))
         return self._decoded(commits, rows)
 
     @staticmethod
@@ -136,7 +136,7 @@ class Index:
         summaries: dict[int, list[Summary]] = {}
         for profile, *row in self._rows(f"{SUMMARIES}{there} ORDER BY s.profile, s.number", _json(commits), *values):
             summaries.setdefault(profile, []).append(unpack(*row))
-        headers = self._decoded(commits, self._rows(f"{HEADERS} WHERE {WITHIN}{there}", _json(commits), *values))
+        headers = self._decoded(commits, self._rows(f"{HEADERS} WHERE {WITHIN_COMMITS}{there}", _json(commits), *values))
         return [
             Measured(header, summaries.get(profile, []), _placed(detail.paces), _placed(detail.turns), _placed(detail.seeds))
             for profile, header, detail in headers
@@ -144,9 +144,9 @@ class Index:
 
     def sessions(self) -> list[HostSession]:
         """The sessions on each host, the oldest first."""
-        from perfvcs.index.sessions import SESSIONS, sessions
+        from perfvcs.index.sessions import SESSIONS_TABLE, sessions
 
-        return self._database.attempt(lambda: sessions(self._rows(SESSIONS)))
+        return self._database.attempt(lambda: sessions(self._rows(SESSIONS_TABLE)))
 
     def environments(self, asked: Sequence[tuple[str, str, str]]) -> dict[int, Environment]:
         """By number of the question, a commit, a job's key and a fingerprint: the environment that was measured in there last."""
@@ -157,7 +157,7 @@ class Index:
     def counts(self, commits: Iterable[str]) -> dict[str, int]:
         """The number of profiles of each of these commits; commits without any are left out."""
         asked = _json(commits)
-        sql = f"SELECT c.text, count(*) FROM commits c JOIN profiles p ON p.commit_id = c.id WHERE {WITHIN} GROUP BY c.id"
+        sql = f"SELECT c.text, count(*) FROM commits c JOIN profiles p ON p.commit_id = c.id WHERE {WITHIN_COMMITS} GROUP BY c.id"
         return self._database.attempt(lambda: dict(self._rows(sql, asked)))
 
     def commits(self) -> set[str]:
@@ -185,7 +185,9 @@ class Index:
 
     def most_levels(self) -> int:
         """The number of levels of all lines on all commits."""
-        return self._database.attempt(lambda: int(self._rows("SELECT total(length(packed)) FROM levels")[0][0])) // RECORD.size
+        return (
+            self._database.attempt(lambda: int(self._rows("SELECT total(length(packed)) FROM levels")[0][0])) // LEVEL_RECORD.size
+        )
 
     def changed(self) -> set[str]:
         """The commits that have profiles of uncommitted changes on top."""
@@ -216,7 +218,7 @@ class Index:
             rows = self._rows("SELECT text FROM jobs j WHERE EXISTS (SELECT 1 FROM profiles WHERE job = j.id)")
         else:
             joined = "SELECT DISTINCT j.text FROM commits c JOIN profiles p ON p.commit_id = c.id JOIN jobs j ON j.id = p.job"
-            rows = self._rows(f"{joined} WHERE {WITHIN}", asked)
+            rows = self._rows(f"{joined} WHERE {WITHIN_COMMITS}", asked)
         return [msgspec.json.decode(row[0], type=Job) for row in rows]
 
     def history(
@@ -270,12 +272,12 @@ class Index:
 
     def paths(self, commit: str) -> list[str]:
         """The paths of the profiles of one commit."""
-        sql = f"SELECT {PATH} FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE c.text = ?"
+        sql = f"SELECT {PATH_QUERY} FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE c.text = ?"
         return self._database.attempt(lambda: [row[0] for row in self._rows(sql, commit)])
 
     def made_from(self, origin: str) -> list[str]:
         """The paths of the processed profiles whose first version was this document, named by its SHA-256."""
-        sql = f"SELECT {PATH} FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE p.origin = ?"
+        sql = f"SELECT {PATH_QUERY} FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE p.origin = ?"
         return self._database.attempt(lambda: [row[0] for row in self._rows(sql, origin)])
 
     def damaged(self) -> dict[str, str]:

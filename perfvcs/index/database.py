@@ -18,7 +18,7 @@ IN_MEMORY = ":memory:"
 CIRCUMSTANCES = frozenset({3, 5, 6, 8, 10, 13, 14})
 
 # Also what a changed byte, or a value of another type, does to those who read it.
-UNUSABLE = (sqlite3.Error, msgspec.MsgspecError, struct.error, ValueError, TypeError, LookupError, OverflowError)
+DAMAGE_ERRORS = (sqlite3.Error, msgspec.MsgspecError, struct.error, ValueError, TypeError, LookupError, OverflowError)
 
 Result = TypeVar("Result")
 
@@ -93,11 +93,11 @@ class Database:
     def _attempt(self, action: Callable[[], Result]) -> Result:
         try:
             return action()
-        except UNUSABLE as error:
+        except DAMAGE_ERRORS as error:
             self._recover(error)
         try:
             return action()
-        except UNUSABLE:
+        except DAMAGE_ERRORS:
             self.close()
             self._connection = self._prepared(IN_MEMORY)
         return action()

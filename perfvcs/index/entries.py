@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable
 
-PATH = "substr(c.text, 1, 2) || '/' || c.text || '/' || p.name"
-WITHIN = "c.text IN (SELECT value FROM json_each(?))"
-HISTORY = f"""
-SELECT c.text, p.dirty, p.details, p.started, e.text, {PATH}, u.text, s.size, n.text, s.executions, s.binaries, s.sizes, s.medians
+PATH_QUERY = "substr(c.text, 1, 2) || '/' || c.text || '/' || p.name"
+WITHIN_COMMITS = "c.text IN (SELECT value FROM json_each(?))"
+HISTORY_QUERY = f"""
+SELECT c.text, p.dirty, p.details, p.started, e.text, {PATH_QUERY}, u.text, s.size, n.text, s.executions, s.binaries, s.sizes, s.medians
 FROM jobs j JOIN profiles p ON p.job = j.id JOIN commits c ON c.id = p.commit_id JOIN environments e ON e.id = p.environment
 JOIN summaries s ON s.profile = p.id JOIN names u ON u.id = s.uid JOIN names n ON n.id = s.metric"""
 
@@ -39,11 +39,11 @@ def entries(
     """The entries of the job with this ``key``, by commit as they were asked for, then by time."""
     conditions, values = ["j.key = ?"], [key]
     asked = None if commits is None else msgspec.json.encode(commits).decode()
-    for condition, value in (("u.text = ?", uid), ("n.text = ?", metric), (WITHIN, asked)):
+    for condition, value in (("u.text = ?", uid), ("n.text = ?", metric), (WITHIN_COMMITS, asked)):
         if value is not None:
             conditions.append(condition)
             values.append(value)
-    rows = connection.execute(f"{HISTORY} WHERE {' AND '.join(conditions)} ORDER BY p.started, p.id, s.number", values)
+    rows = connection.execute(f"{HISTORY_QUERY} WHERE {' AND '.join(conditions)} ORDER BY p.started, p.id, s.number", values)
     details, environment = msgspec.json.Decoder(_Session).decode, msgspec.json.Decoder(_Fingerprint).decode
     found = [
         SeriesEntry(

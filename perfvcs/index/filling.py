@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 Number = TypeVar("Number", int, float)
 
-VERSION = 15
+INDEX_VERSION = 15
 REMEMBERED = 10_000  # row numbers of shared texts that are kept in memory while filling
-SCHEMA = f"""
+INDEX_SCHEMA = f"""
 CREATE TABLE mirror (head TEXT NOT NULL);
 CREATE TABLE commits (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, mark INTEGER NOT NULL);
 CREATE TABLE jobs (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, key TEXT NOT NULL);
@@ -45,7 +45,7 @@ CREATE TABLE summaries (
 CREATE TABLE damaged (path TEXT PRIMARY KEY, reason TEXT NOT NULL);
 CREATE TABLE lines (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, job INTEGER NOT NULL, environment INTEGER NOT NULL);
 CREATE INDEX lines_job ON lines (job, environment);
-{levels.SCHEMA}
+{levels.LEVELS_SCHEMA}
 """
 TABLES = ("mirror", "commits", "jobs", "environments", "metrics", "names", "profiles", "summaries", "damaged", "lines", "levels")
 

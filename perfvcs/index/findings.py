@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from array import array
 
 VERSION = 3
-SCHEMA = "CREATE TABLE findings (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, found BLOB NOT NULL)"
+FINDINGS_SCHEMA = "CREATE TABLE findings (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, found BLOB NOT NULL)"
 MOST_RESULTS = 50_000  # results that are kept; the oldest make room
 
 Kind = TypeVar("Kind")
@@ -55,7 +55,7 @@ class Findings:
     """Results by what they were computed from."""
 
     def __init__(self, path: Path) -> None:
-        self._database = Database(path, SCHEMA, VERSION)
+        self._database = Database(path, FINDINGS_SCHEMA, VERSION)
 
     def judged(self, series: Sequence[Given], *, compute: bool = True) -> list[Found | None]:
         """The judgement of each series; only those that are not known yet are computed, and then kept. None without ``compute``."""

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-SCHEMA = """
+LEVELS_SCHEMA = """
 CREATE TABLE levels (id INTEGER PRIMARY KEY, line INTEGER NOT NULL, packed BLOB NOT NULL);
 CREATE INDEX levels_line ON levels (line)"""
-RECORD = struct.Struct("<IIddII")
+LEVEL_RECORD = struct.Struct("<IIddII")
 NAMES = ("commit", "profile", "level", "deviation", "executions", "session")
 FIELDS = list(zip(NAMES, ("<u4", "<u4", "<f8", "<f8", "<u4", "<u4"), strict=True))
 WHOSE = struct.Struct("<II")  # its beginning
-FULL = 64 * RECORD.size  # bytes of a row: what one more level writes again
+ROW_BYTES = 64 * LEVEL_RECORD.size  # bytes of a row: what one more level writes again
 MOST_WAITING = 100_000  # levels that wait in memory
 
 NEWEST = "SELECT id, packed FROM levels WHERE line = ? AND length(packed) < ? ORDER BY id DESC LIMIT 1"
@@ -46,7 +46,7 @@ class StoredLevels:
     def add(self, line: int, commit: int, profile: int, session: int, medians: Sequence[float]) -> None:
         """A profile's values of a line: the medians of its executions, and the number of its session (see ``together``)."""
         centre = level(medians)
-        record = RECORD.pack(commit, profile, centre, deviation(medians, centre), len(medians), session)
+        record = LEVEL_RECORD.pack(commit, profile, centre, deviation(medians, centre), len(medians), session)
         self._waiting.setdefault(line, bytearray()).extend(record)
         self._count += 1
         if self._count >= MOST_WAITING:
@@ -59,10 +59,10 @@ class StoredLevels:
             self._take_out(job, environment, whose)
         self._gone.clear()
         for line, new in self._waiting.items():
-            number, begun = execute(NEWEST, (line, FULL)).fetchone() or (None, b"")
+            number, begun = execute(NEWEST, (line, ROW_BYTES)).fetchone() or (None, b"")
             whole = begun + new
-            for start in range(0, len(whole), FULL):
-                execute("INSERT OR REPLACE INTO levels VALUES (?, ?, ?)", (number, line, whole[start : start + FULL]))
+            for start in range(0, len(whole), ROW_BYTES):
+                execute("INSERT OR REPLACE INTO levels VALUES (?, ?, ?)", (number, line, whole[start : start + ROW_BYTES]))
                 number = None
         self._waiting.clear()
         self._count = 0
@@ -75,7 +75,7 @@ class StoredLevels:
 
     def _take_out(self, job: int, environment: int, whose: Container[bytes]) -> None:
         for number, packed in self._connection.execute(OF_JOB, (job, environment)).fetchall():
-            records = [packed[start : start + RECORD.size] for start in range(0, len(packed), RECORD.size)]
+            records = [packed[start : start + LEVEL_RECORD.size] for start in range(0, len(packed), LEVEL_RECORD.size)]
             left = b"".join(record for record in records if record[: WHOSE.size] not in whose)
             if not left:
                 self._connection.execute("DELETE FROM levels WHERE id = ?", (number,))
@@ -97,7 +97,7 @@ def of_line(connection: sqlite3.Connection, line: int) -> LevelColumns:
     """The records of a line. Without numpy, whose import takes longer; raises struct.error where they are damaged."""
     rows = connection.execute("SELECT packed FROM levels WHERE line = ? ORDER BY id", (line,)).fetchall()
     packed = b"".join(row[0] for row in rows)
-    if len(packed) % RECORD.size:
+    if len(packed) % LEVEL_RECORD.size:
         raise struct.error("levels that are not whole records")
     words, numbers = array("I", packed), array("d", packed)
     if byteorder == "big":
@@ -139,10 +139,10 @@ def table(connection: sqlite3.Connection, numbers: Iterable[int] | None = None) 
     else:
         some = msgspec.json.encode(list(numbers)).decode()
         rows = connection.execute(f"{sql} WHERE line IN (SELECT value FROM json_each(?)) ORDER BY id", (some,)).fetchall()
-    if any(len(packed) % RECORD.size for _, packed in rows):
+    if any(len(packed) % LEVEL_RECORD.size for _, packed in rows):
         raise struct.error("levels that are not whole records")
     rows.sort(key=itemgetter(0))
-    counts = [len(packed) // RECORD.size for _, packed in rows]
+    counts = [len(packed) // LEVEL_RECORD.size for _, packed in rows]
     found = np.frombuffer(b"".join(packed for _, packed in rows), np.dtype(FIELDS))
     lines = np.repeat(np.array([line for line, _ in rows], dtype=np.int64), counts)
     return LevelTable(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # A row for all profiles of one session on one host; the notes, in which the host is, are the third part of the details. SQLite takes
 # the other columns from the row with the greatest id.
-SESSIONS = """
+SESSIONS_TABLE = """
 SELECT count(*), group_concat(DISTINCT p.job), e.text, p.details, max(p.id)
 FROM profiles p JOIN environments e ON e.id = p.environment
 GROUP BY p.started, p.environment, json_extract(CAST(p.details AS TEXT), '$[2].host', '$[2].worker') ORDER BY p.started"""
@@ -43,7 +43,7 @@ class HostSession(NamedTuple):
 
 
 def sessions(rows: Iterable[tuple[Any, ...]]) -> list[HostSession]:
-    """The sessions in the rows of ``SESSIONS``, the oldest first."""
+    """The sessions in the rows of ``SESSIONS_TABLE``, the oldest first."""
     environment, details = msgspec.json.Decoder(Environment).decode, msgspec.json.Decoder(Details).decode
     found = []
     for count, jobs, text, document, _ in rows:

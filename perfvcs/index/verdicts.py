@@ -14,7 +14,7 @@ import msgspec
 from perfvcs.index.database import Database
 
 VERSION = 2
-SCHEMA = """
+VERDICTS_SCHEMA = """
 CREATE TABLE verdicts (
     number INTEGER PRIMARY KEY, target TEXT NOT NULL, baseline TEXT NOT NULL, made TEXT NOT NULL, words TEXT NOT NULL, report BLOB NOT NULL,
     basis TEXT NOT NULL, shown TEXT NOT NULL,
@@ -59,7 +59,7 @@ class LastVerdicts:
     """The verdicts in the SQLite file at ``path``; one per pair of commits, the newer one stays."""
 
     def __init__(self, path: Path) -> None:
-        self._database = Database(path, SCHEMA, VERSION)
+        self._database = Database(path, VERDICTS_SCHEMA, VERSION)
 
     def remember(self, baseline: str, target: str, report: bytes, basis: str = "") -> None:
         """Keep a report (the JSON of ``perfvcs.check.Report``) under two full commit ids, as the newest, with what it was made from."""

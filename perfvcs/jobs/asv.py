@@ -10,7 +10,7 @@ from pathlib import Path
 
 from perfvcs.foreign import beginning
 from perfvcs.jobs.starter import Proposal
-from perfvcs.rules import LARGEST_FILE
+from perfvcs.rules import LARGEST_RULES
 
 FOLDERS = ("", "benchmarks", "asv_bench", "asv_benchmarks", "benchmark", "bench")  # where suites keep their configuration
 FILE = "asv.conf.json"
@@ -24,7 +24,7 @@ MOST_MODULES = 3  # proposed one by one, in case the whole suite takes too long
 def proposals(root: Path) -> Iterator[Proposal]:
     """The whole suite of a project, then some of its modules, each with what the configuration requires and without."""
     for path in (root / folder / FILE for folder in FOLDERS):
-        text = beginning(path, LARGEST_FILE)
+        text = beginning(path, LARGEST_RULES)
         if not text:
             continue
         name, required = _configured(text)
@@ -32,7 +32,7 @@ def proposals(root: Path) -> Iterator[Proposal]:
         if not folder.is_dir() or root.resolve() not in folder.parents:
             continue
         inside = folder.relative_to(root.resolve()).as_posix()
-        names = [path.stem for path in sorted(folder.glob("*.py")) if BENCHMARK.search(beginning(path, LARGEST_FILE))]
+        names = [path.stem for path in sorted(folder.glob("*.py")) if BENCHMARK.search(beginning(path, LARGEST_RULES))]
         for chosen in ("", *names[:MOST_MODULES]):
             cmd = shlex.join([*RUNNER.split(), inside, *([chosen] if chosen else [])])
             part = f": {chosen}" if chosen else ""

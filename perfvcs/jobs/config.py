@@ -12,7 +12,7 @@ import msgspec
 
 from perfvcs.errors import UsageError, nearest
 from perfvcs.foreign import content, toml
-from perfvcs.rules import FILE, LARGEST_FILE, Rule, Rules
+from perfvcs.rules import FILE, LARGEST_RULES, Rule, Rules
 
 DEFAULT = 10  # executions
 MAX_COMMAND = 20_000  # characters
@@ -168,9 +168,9 @@ def words(command: str, path: str, *, program: bool = True) -> list[str]:
 def load(path: Path) -> Config:
     """Read perf.toml; raises BadConfig."""
     try:
-        text = content(path, LARGEST_FILE + 1).decode("utf-8")
-        if len(text) > LARGEST_FILE:
-            raise BadConfig(f"{path.name} has more than {LARGEST_FILE:,} bytes: keep data in files of their own")
+        text = content(path, LARGEST_RULES + 1).decode("utf-8")
+        if len(text) > LARGEST_RULES:
+            raise BadConfig(f"{path.name} has more than {LARGEST_RULES:,} bytes: keep data in files of their own")
         return read(toml(text, lambda why: BadConfig(f"{path.name} is not TOML: {why}")), path.name)
     except FileNotFoundError:
         raise BadConfig(

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from functools import cache
 
-GENERATOR = 1  # part of every file's name: raise it when the bytes change
+GENERATOR_VERSION = 1  # part of every file's name: raise it when the bytes change
 BLOCK = 1 << 18
 
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz0123456789"
@@ -38,7 +38,7 @@ def _random(kind: str, seed: int) -> Iterator[bytes]:
 
     number = 0
     while True:
-        yield hashlib.shake_256(f"{GENERATOR} {kind} {seed} {number}".encode()).digest(BLOCK)
+        yield hashlib.shake_256(f"{GENERATOR_VERSION} {kind} {seed} {number}".encode()).digest(BLOCK)
         number += 1
 
 

@@ -14,11 +14,11 @@ from typing import Any
 from perfvcs.foreign import beginning
 from perfvcs.jobs import asv
 from perfvcs.jobs.starter import Proposal
-from perfvcs.rules import LARGEST_FILE
+from perfvcs.rules import LARGEST_RULES
 
 FOLDERS = ("bench", "benches", "benchmark", "benchmarks", "perf")
-REPEATS = 5
-PYTEST = f'{{ name = "pytest", repeat = {REPEATS} }}'
+PROPOSED_REPEATS = 5
+PYTEST = f'{{ name = "pytest", repeat = {PROPOSED_REPEATS} }}'
 EXTRAS = ("test", "tests", "testing", "dev")  # what projects call what their tests need
 MOST_FILES = 2_000  # files that are looked at
 MOST_ARGUMENTS = 20  # files in one command
@@ -71,7 +71,7 @@ def _interpreted(script: str) -> str:
 
 
 def _text(path: Path) -> str:
-    return beginning(path, LARGEST_FILE)
+    return beginning(path, LARGEST_RULES)
 
 
 def _files(root: Path, pattern: str) -> list[Path]:

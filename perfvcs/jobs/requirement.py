@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.errors import UsageError
 from perfvcs.jobs.config import BadConfig
-from perfvcs.jobs.size import UNITS
+from perfvcs.jobs.size import SIZE_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LONGEST, SHOWN = 1000, 80  # characters
 EXTRA = "distributed"
-QUANTITY = re.compile(rf"\b(\d+(?:\.\d+)?)\s*({'|'.join(UNITS)})\b")
+QUANTITY = re.compile(rf"\b(\d+(?:\.\d+)?)\s*({'|'.join(SIZE_UNITS)})\b")
 PARTS = (  # of an expression
     ast.Expression, ast.BoolOp, ast.boolop, ast.Compare, ast.cmpop, ast.UnaryOp, ast.unaryop, ast.BinOp, ast.Add, ast.Sub, ast.Mult,
     ast.Div, ast.Name, ast.Load, ast.Constant, ast.Tuple, ast.List,
@@ -71,7 +71,7 @@ def _value(name: str, facts: Facts) -> object:
 def _said(name: str, facts: Facts) -> str:
     value = _value(name, facts)
     if name == "memory":
-        return f"{facts.memory / UNITS['GB']:.1f}GB"
+        return f"{facts.memory / SIZE_UNITS['GB']:.1f}GB"
     return ("there" if value else "missing") if isinstance(value, bool) else str(value)
 
 
@@ -79,7 +79,7 @@ def _in_bytes(text: str, origin: str) -> str:
     """The expression with numbers of bytes in the place of ``16GB`` and the like."""
     if len(text) > LONGEST:
         raise BadConfig(f"{origin}: `hosts` has over {LONGEST} characters: shorten it")
-    found = QUANTITY.sub(lambda part: str(round(float(part[1]) * UNITS[part[2]])), text.strip())
+    found = QUANTITY.sub(lambda part: str(round(float(part[1]) * SIZE_UNITS[part[2]])), text.strip())
     for node in ast.walk(ast.parse(found, mode="eval")):
         if not isinstance(node, PARTS):
             raise ValueError(f"{type(node).__name__} is not a part of it")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 
-from perfvcs.environment.seeds import PLACEHOLDER
+from perfvcs.environment.seeds import SEED_PLACEHOLDER
 from perfvcs.errors import UsageError, nearest
 
 MAX_FILE = 10 * 1024**3
 MAX_STEPS = 1000
-TIMEOUT = 300.0
-UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+DEFAULT_TIMEOUT = 300.0
+SIZE_UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 RANGE = ("from", "to", "steps", "scale")
 
 
@@ -51,11 +51,13 @@ def integer(value: object, key: str) -> int:
 def length_of(value: object, key: str) -> int:
     """A number of bytes, given as an integer or like ``1kB`` (1000) or ``1KiB`` (1024)."""
     found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)\s*([A-Za-z]+)?", value) if isinstance(value, str) else None
-    if found and found[2] and found[2] not in UNITS:
-        raise UsageError(f"workloads: {key} has {value!r}; its unit is one of {', '.join(UNITS)} (1 kB = 1000 B, 1 KiB = 1024 B)")
+    if found and found[2] and found[2] not in SIZE_UNITS:
+        raise UsageError(
+            f"workloads: {key} has {value!r}; its unit is one of {', '.join(SIZE_UNITS)} (1 kB = 1000 B, 1 KiB = 1024 B)"
+        )
     if isinstance(value, str) and not found:
         raise UsageError(f'workloads: {key} has {value!r}, which is not a size; write it like "10kB", "1MiB" or 1000')
-    length = round(float(found[1]) * UNITS[found[2] or "B"]) if found else integer(value, key)
+    length = round(float(found[1]) * SIZE_UNITS[found[2] or "B"]) if found else integer(value, key)
     if not 0 <= length <= MAX_FILE:
         raise UsageError(f"workloads: {key} has {value!r}, but a size is between 0 and 10GiB")
     return length
@@ -63,7 +65,7 @@ def length_of(value: object, key: str) -> int:
 
 def seed_of(entry: Mapping[str, object]) -> int | None:
     """The seed of generated content; None if it is drawn by lot for each block."""
-    if entry.get("seed") == PLACEHOLDER:
+    if entry.get("seed") == SEED_PLACEHOLDER:
         return None
     seed = integer(entry.get("seed", 0), "seed")
     if seed < 0:
@@ -74,8 +76,8 @@ def seed_of(entry: Mapping[str, object]) -> int | None:
 def readable(length: int) -> str:
     """A size with the largest unit that divides it, decimal units first."""
     for unit in ("GB", "GiB", "MB", "MiB", "kB", "KiB"):
-        if length and length % UNITS[unit] == 0:
-            return f"{length // UNITS[unit]}{unit}"
+        if length and length % SIZE_UNITS[unit] == 0:
+            return f"{length // SIZE_UNITS[unit]}{unit}"
     return f"{length}B"
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from perfvcs.environment.seeds import PLACEHOLDER
+from perfvcs.environment.seeds import SEED_PLACEHOLDER
 from perfvcs.errors import NO_SPACE, PerfError, UsageError, nearest
 from perfvcs.jobs.config import seconds, words
-from perfvcs.jobs.size import MAX_FILE, TIMEOUT, integer, length_of, only, readable, seed_of, values
+from perfvcs.jobs.size import DEFAULT_TIMEOUT, MAX_FILE, integer, length_of, only, readable, seed_of, values
 from perfvcs.process import run
 from perfvcs.profile import Value
 
@@ -112,9 +112,9 @@ class FileWorkload(Workload):
 
     def prepare(self, cwd: Path, folder: Path, env: Mapping[str, str]) -> str:  # noqa: ARG002
         """The absolute path of the file, made unless ``folder`` has it."""
-        from perfvcs.jobs.content import GENERATOR, chunks
+        from perfvcs.jobs.content import GENERATOR_VERSION, chunks
 
-        path = folder.absolute() / f"{self.content}-{self.length}-{self.seed or 0}-{GENERATOR}"
+        path = folder.absolute() / f"{self.content}-{self.length}-{self.seed or 0}-{GENERATOR_VERSION}"
         with suppress(OSError):
             if path.stat().st_size == self.length:
                 return str(path)
@@ -143,7 +143,7 @@ class OutputWorkload(Workload):
     """
 
     argv: tuple[str, ...] = ()
-    timeout: float = TIMEOUT
+    timeout: float = DEFAULT_TIMEOUT
 
     def prepare(self, cwd: Path, folder: Path, env: Mapping[str, str]) -> str:
         """The absolute path of the file, named by its content."""
@@ -207,7 +207,7 @@ def _files(entry: Mapping[str, object]) -> Iterable[Workload]:
 
 
 def _outputs(entry: Mapping[str, object]) -> Iterable[Workload]:
-    command, timeout = entry["command"], entry.get("timeout", TIMEOUT)
+    command, timeout = entry["command"], entry.get("timeout", DEFAULT_TIMEOUT)
     if not isinstance(command, str):
         raise UsageError(f'workloads: command = {command!r} is not a command; write it like "python3 generate.py {{n}}"')
     argv, limit = words(command, "workloads, command"), seconds(timeout, "workloads, timeout")
@@ -226,7 +226,7 @@ def _outputs(entry: Mapping[str, object]) -> Iterable[Workload]:
 
 
 def _filled(argv: tuple[str, ...], seed: int) -> tuple[str, ...]:
-    return tuple(word.replace(PLACEHOLDER, str(seed)) for word in argv)
+    return tuple(word.replace(SEED_PLACEHOLDER, str(seed)) for word in argv)
 
 
 def _suffix(seed: int | None) -> str:

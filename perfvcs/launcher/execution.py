@@ -13,8 +13,8 @@ from pathlib import Path
 from perfvcs.errors import PerfError
 from perfvcs.launcher.pace import Pace
 
-TAIL = 8192  # bytes of standard error that are kept
-SHOWN = 300  # characters of them in a message
+STDERR_TAIL = 8192  # bytes of standard error that are kept
+STDERR_SHOWN = 300  # characters of them in a message
 
 
 class LaunchError(PerfError):
@@ -82,7 +82,7 @@ class StreamTail:
             chunk = os.read(descriptor, 1 << 16)
         except BlockingIOError:
             return False
-        self.kept = (self.kept + chunk)[-TAIL:]
+        self.kept = (self.kept + chunk)[-STDERR_TAIL:]
         return bool(chunk)
 
     def rest(self, descriptor: int) -> str:
@@ -120,8 +120,8 @@ def failure(argv: Sequence[str], execution: Execution, timeout: float) -> str | 
         return None
     said = " | ".join(line.strip() for line in execution.stderr.splitlines() if line.strip())
     said = "".join(character if character.isprintable() else "?" for character in said)
-    if len(said) > SHOWN:
-        said = "..." + said[-SHOWN:]
+    if len(said) > STDERR_SHOWN:
+        said = "..." + said[-STDERR_SHOWN:]
     return f"{name_command(argv)} {how}: {said or 'it wrote nothing to standard error'}"
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from perfvcs import keeper
 from perfvcs.keeper import MARKER
 from perfvcs.launcher.execution import Execution, LaunchError, NotStarted, StreamTail, check_start, name_command, not_started
-from perfvcs.process import PATIENCE, stop
+from perfvcs.process import DEATH_PATIENCE, stop
 
 ADDR_NO_RANDOMIZE = 0x0040000
 UNCHANGED = 0xFFFFFFFF  # asks personality() for the present value
@@ -64,7 +64,7 @@ def execute(
         timed_out = not _wait(process.pid, start + timeout, reading, tail)
         if timed_out:
             _kill_group(process.pid)
-            if not _wait(process.pid, time.perf_counter() + PATIENCE, reading, tail):
+            if not _wait(process.pid, time.perf_counter() + DEATH_PATIENCE, reading, tail):
                 raise LaunchError(f"{name_command(argv)} timed out and does not die of SIGKILL: look at process {process.pid}")
         wall = time.perf_counter() - start
         return _finished(
@@ -76,7 +76,7 @@ def execute(
         elif process.returncode is None:
             _kill_group(process.pid)
             stop(process.pid, marker)
-            process.wait(PATIENCE)
+            process.wait(DEATH_PATIENCE)
         for descriptor in (reading, writing):
             if descriptor >= 0:
                 os.close(descriptor)

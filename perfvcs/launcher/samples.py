@@ -18,7 +18,7 @@ from perfvcs.foreign import UNDECODABLE, at_most
 from perfvcs.profile import Metric
 from perfvcs.validity import MAX_NAME, METRIC_NAME, RESERVED
 
-VARIABLE = "PERFVCS_SAMPLES"
+SAMPLES_VARIABLE = "PERFVCS_SAMPLES"
 MAX_BYTES = 64 << 20
 MAX_LINES = 1_000_000
 MAX_METRICS = 32  # of the program's own; each is a column as long as all samples together
@@ -57,7 +57,7 @@ def read_samples(path: Path, metrics: Mapping[str, Metric], taken: str) -> Repor
     content = _content(path)
     lines = content.split(b"\n")
     if len(lines) > MAX_LINES + 1:
-        raise MalformedSamples(f"{VARIABLE} has over {MAX_LINES:,} lines: report less often or run fewer iterations")
+        raise MalformedSamples(f"{SAMPLES_VARIABLE} has over {MAX_LINES:,} lines: report less often or run fewer iterations")
     decoder = msgspec.json.Decoder(dict[str, Field])
     reader = _Reader(metrics, taken)
     for number, line in enumerate(lines, 1):
@@ -75,7 +75,7 @@ def read_samples(path: Path, metrics: Mapping[str, Metric], taken: str) -> Repor
             else:
                 reader.sample(fields)
         except ValueError as error:
-            raise MalformedSamples(f"{VARIABLE} line {number}: {_plain(str(error))}: {_shorten(line)}") from None
+            raise MalformedSamples(f"{SAMPLES_VARIABLE} line {number}: {_plain(str(error))}: {_shorten(line)}") from None
     return reader.finish()
 
 
@@ -87,15 +87,15 @@ def _content(path: Path) -> bytes:
         return b""
     except OSError as error:
         raise MalformedSamples(
-            f"{VARIABLE} cannot be read: {error.strerror}: the program must append to the file, not replace it"
+            f"{SAMPLES_VARIABLE} cannot be read: {error.strerror}: the program must append to the file, not replace it"
         ) from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise MalformedSamples(f"{VARIABLE} is no longer a file: the program must append to it, not replace it")
+        raise MalformedSamples(f"{SAMPLES_VARIABLE} is no longer a file: the program must append to it, not replace it")
     with open(descriptor, "rb") as file:
         content = at_most(file, MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise MalformedSamples(f"{VARIABLE} is over {MAX_BYTES >> 20} MiB: report less often or run fewer iterations")
+        raise MalformedSamples(f"{SAMPLES_VARIABLE} is over {MAX_BYTES >> 20} MiB: report less often or run fewer iterations")
     return content
 
 

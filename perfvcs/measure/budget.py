@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from perfvcs.measure.session import Session
 
 FEWEST = 5  # executions that a verdict needs
-SHORTEST = 1e-3  # seconds of a turn
+SHORTEST_TURN = 1e-3  # seconds of a turn
 WORTH_SAYING = 20.0  # seconds
 RECENT = 0.5  # weight of the newest turn in what the next one is expected to take
 
@@ -115,7 +115,7 @@ def spend(session: Session, most: Mapping[int, int], is_decided: Callable[[int],
 def _by_units(session: Session, most: Mapping[int, int]) -> list[int]:
     """The jobs that gave something, those with the most units per second first."""
     known = [number for number in most if session.count(number)]
-    return sorted(known, key=lambda number: -session.units(number) / max(session.pace.of(number) or 0.0, SHORTEST))
+    return sorted(known, key=lambda number: -session.units(number) / max(session.pace.of(number) or 0.0, SHORTEST_TURN))
 
 
 def _whole(session: Session, number: int, count: int) -> bool:
@@ -135,7 +135,7 @@ def _best(session: Session, most: Mapping[int, int], open_for: dict[int, list[in
         if number not in open_for:
             open_for[number] = sorted(needs(session.measured(number)))
         within = [wanted for wanted in open_for[number] if wanted <= count - done]
-        rates = ((place + 1) / (max(1, wanted) * max(seconds, SHORTEST)) for place, wanted in enumerate(within))
+        rates = ((place + 1) / (max(1, wanted) * max(seconds, SHORTEST_TURN)) for place, wanted in enumerate(within))
         now = (max(rates, default=0.0), -done)
         if now > rank:
             best, rank = number, now

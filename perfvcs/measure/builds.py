@@ -17,7 +17,7 @@ from perfvcs.descriptors import entries, remove
 
 FOLDER = "builds"
 KEPT = 30  # builds
-MOST_BYTES = 4 << 30  # of all builds
+LARGEST_BUILDS = 4 << 30  # of all builds
 LARGEST_BUILD = 1 << 30  # bytes of one: a larger one is made again
 CHUNK = 1 << 20
 DIGEST = "digest"
@@ -73,7 +73,7 @@ class Builds:
         held = 0
         for number, place in enumerate(sorted(ages, key=lambda place: ages[place], reverse=True)):
             held += _size(place) if ages[place] else 0
-            if not ages[place] or number >= KEPT or held > MOST_BYTES:
+            if not ages[place] or number >= KEPT or held > LARGEST_BUILDS:
                 _forget(place)
 
 

@@ -19,13 +19,13 @@ from perfvcs.measure.executor import LocalExecutor, Make
 from perfvcs.measure.journal import Identity, Journal, Planned, SessionHeader
 from perfvcs.measure.product import Product, read_all
 from perfvcs.measure.progress import Progress
-from perfvcs.measure.pythons import FOLDER, prune
+from perfvcs.measure.pythons import PYTHONS_FOLDER, prune
 from perfvcs.measure.request import Request, digest
 from perfvcs.measure.series import Changed
 from perfvcs.measure.session import CollectFailed, Failure, Session
 from perfvcs.measure.site import Version
 from perfvcs.measure.sites import Sites
-from perfvcs.measure.turns import ORDER
+from perfvcs.measure.turns import ORDER_NAME
 from perfvcs.measure.unfinished import choose, differing, intact, unfinished, variables
 from perfvcs.plan.forecast import forecast
 from perfvcs.profile import Profile
@@ -124,7 +124,7 @@ def collect(
         group, *waiting = groups(states)
         alone = versions(repository, group, request)[0] if len(group) == 1 else None
         header = SessionHeader(
-            **asdict(Identity.new(request.seed)), order=ORDER, config=digest(config), request=request, versions=group, waiting=waiting,
+            **asdict(Identity.new(request.seed)), order=ORDER_NAME, config=digest(config), request=request, versions=group, waiting=waiting,
             jobs=[Planned(cell.label, cell.collector_name, cell.executions) for cell in cells],
             here=alone is not None and alone.here and not request.scheduler, command=tuple(command),
             variables=variables(),
@@ -323,7 +323,7 @@ def _keep(repository: Repository, session: Session, outcome: CampaignOutcome) ->
     with repository.replacing() if earlier else nullcontext():
         outcome.paths += repository.store.replace(pairs, f"Collect {names}")
     repository.refresh()
-    prune(repository.home / FOLDER, KEEP if (table := session.config.python) is None else table.keep)
+    prune(repository.home / PYTHONS_FOLDER, KEEP if (table := session.config.python) is None else table.keep)
     outcome.profiles += profiles
     outcome.failures += session.failures
     if missing := session.unmeasured():

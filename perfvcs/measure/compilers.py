@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 NAMES = re.compile(r"([\w.]+-)*(cc|c\+\+|gcc|g\+\+|clang|clang\+\+)(-\d[\d.]*)?")
-SOURCES = ("c", "C", "cc", "cp", "cpp", "cxx", "CPP", "c++")
+SOURCE_SUFFIXES = ("c", "C", "cc", "cp", "cpp", "cxx", "CPP", "c++")
 VARIABLES = ("CC", "CXX")
 SCRIPT = """\
 #!/bin/sh
@@ -44,7 +44,7 @@ def wrapped(env: Mapping[str, str], flags: Sequence[str], folder: Path) -> dict[
         for name in _compilers(place):
             found.setdefault(name, str(Path(place, name).absolute()))
     folder.mkdir(parents=True, exist_ok=True)
-    patterns = " | ".join(f"*.{suffix}" for suffix in SOURCES)
+    patterns = " | ".join(f"*.{suffix}" for suffix in SOURCE_SUFFIXES)
     for name, compiler in found.items():
         script = folder / name
         script.write_text(

@@ -23,8 +23,8 @@ from perfvcs.measure.sites import SiteKind, Sites
 from perfvcs.measure.tally import About, Tally
 from perfvcs.measure.turns import draw, turns
 
-FAILED = 5  # exit code of a failed measurement, after which the others go on
-SHORTEST = 0.001  # seconds of a time-out
+COLLECT_FAILED = 5  # exit code of a failed measurement, after which the others go on
+SHORTEST_TIMEOUT = 0.001  # seconds of a time-out
 WARM_UP = -1  # the block of executions whose results are dropped
 
 
@@ -113,7 +113,7 @@ class LocalExecutor:
         try:
             self.sites.prepare(position, kind, stack)
         except PerfError as error:
-            if error.exit_code != FAILED:
+            if error.exit_code != COLLECT_FAILED:
                 raise
             self.tally.fail(f"the build{kind.named}" if kind.flags else "", position, str(error))
         else:
@@ -227,7 +227,7 @@ class LocalExecutor:
                 seen = self._attempt(number, position, binary, seed)
                 break
             except PerfError as error:
-                if error.exit_code != FAILED:
+                if error.exit_code != COLLECT_FAILED:
                     raise
                 failures.append(str(error))
                 if tally.is_over():  # which has ended it, or it failed just then
@@ -249,7 +249,7 @@ class LocalExecutor:
             run = self.sites.run(number, position, binary, scratch, seed)
             run = replace(run, functions=self._functions)
             if self.tally.budget is not None:
-                run = replace(run, timeout=max(SHORTEST, min(run.timeout, self.tally.budget.left)))
+                run = replace(run, timeout=max(SHORTEST_TIMEOUT, min(run.timeout, self.tally.budget.left)))
             return self.cells[number].collector.collect(run)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)

@@ -27,9 +27,9 @@ from perfvcs.measure.request import Request
 from perfvcs.profile import Environment, Job, Reached
 from perfvcs.state import State
 
-FOLDER = "sessions"
+SESSIONS_FOLDER = "sessions"
 FORMAT = "perfvcs-session/1"
-MAX_HEADER = 1 << 24  # bytes of a header: 10,000 jobs and many thousand revisions
+MAX_JOURNAL_HEADER = 1 << 24  # bytes of a header: 10,000 jobs and many thousand revisions
 MAX_LINE = 1 << 30
 SESSION = re.compile(r"\d{8}T\d{6}-[0-9a-f]{6}")
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -157,7 +157,7 @@ class Journal:
 
     def __init__(self, home: Path, header: SessionHeader) -> None:
         self.header = header
-        self.path = home / FOLDER / f"{header.session}.jsonl"
+        self.path = home / SESSIONS_FOLDER / f"{header.session}.jsonl"
         self._file: IO[bytes] | None = None
 
     def begin(self) -> None:
@@ -203,7 +203,7 @@ class Journal:
     def entries(self) -> Iterator[Entry]:
         """The complete records so far."""
         with suppress(FileNotFoundError), _opened(self.path) as file:
-            file.readline(MAX_HEADER)
+            file.readline(MAX_JOURNAL_HEADER)
             while line := file.readline(MAX_LINE):
                 with suppress(msgspec.DecodeError, RecursionError):
                     if (content := _checked(line)) is not None and _is_sound(entry := _entry.decode(content)):
@@ -215,7 +215,7 @@ def header_of(path: Path) -> SessionHeader | None:
     try:
         with _opened(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            content = _checked(file.readline(MAX_HEADER))
+            content = _checked(file.readline(MAX_JOURNAL_HEADER))
         header = None if content is None else _header.decode(content)
     except (NotPlain, OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 OPTION = "--against"  # of commands
 MOST_PRODUCTS = 7  # products beside the revision; more would stretch a block until its pairs see different weather
-LEFT_OUT = shutil.ignore_patterns("__pycache__", ".git", FOLDER)
+UNCOPIED = shutil.ignore_patterns("__pycache__", ".git", FOLDER)
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def _copy(folder: Path, commit: str | None, target: Path) -> None:
         clone(repository, commit, target, changes=None if commit else WorkingChanges(repository))
         return
     try:
-        shutil.copytree(folder, target, symlinks=True, ignore=LEFT_OUT)
+        shutil.copytree(folder, target, symlinks=True, ignore=UNCOPIED)
     except (OSError, shutil.Error) as error:
         why = error.args[0][0][2] if isinstance(error, shutil.Error) else error.strerror
         raise CheckoutError(f"{folder} cannot be copied: {why}") from None
@@ -172,7 +172,7 @@ def _content(folder: Path) -> str:
     """SHA-256 over the names and contents of all files that would be copied."""
     found = hashlib.sha256()
     for parent, folders, files in os.walk(folder):
-        folders[:] = sorted(set(folders) - set(LEFT_OUT(parent, folders)))
+        folders[:] = sorted(set(folders) - set(UNCOPIED(parent, folders)))
         for name in sorted(files):
             path = Path(parent, name)
             content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()

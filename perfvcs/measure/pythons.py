@@ -7,9 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from perfvcs.measure.virtualenv import COMPLETE, SAME, EnvironmentBusy, lock_of, locked, note, remove
+from perfvcs.measure.virtualenv import COMPLETE, SAME_SUFFIX, EnvironmentBusy, lock_of, locked, note, remove
 
-FOLDER = "python"  # in .perf
+PYTHONS_FOLDER = "python"  # in .perf
 LOGS = 20  # of installations that failed
 
 
@@ -22,7 +22,7 @@ class Taken(NamedTuple):
 
 def taken(home: Path) -> Taken:
     """The room of all complete environments, as it was noted when they were made: nothing is searched."""
-    places = list((home / FOLDER).glob("p*/"))
+    places = list((home / PYTHONS_FOLDER).glob("p*/"))
     sizes = [found if isinstance(found, int) else 0 for found in (note(place).get("bytes") for place in places)]
     return Taken(sum(place.name.startswith("py") for place in places), sum(sizes))
 
@@ -47,7 +47,7 @@ def prune(folder: Path, keep: int) -> list[Path]:
     for place in folder.glob("pip*/"):
         if place.name.removeprefix("pip").rpartition("-")[0] not in left:
             _gone(place, _used(place))
-    for link in folder.glob(f"py*{SAME}"):
+    for link in folder.glob(f"py*{SAME_SUFFIX}"):
         with suppress(OSError):
             if not (folder / link.read_text("utf-8", "replace")).is_dir():
                 link.unlink()

@@ -10,7 +10,7 @@ from types import TracebackType
 
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.measure.budget import Budget, TurnTimes
-from perfvcs.measure.executor import FAILED, Executor, LocalExecutor, Wanted
+from perfvcs.measure.executor import COLLECT_FAILED, Executor, LocalExecutor, Wanted
 from perfvcs.measure.journal import Identity, Journal
 from perfvcs.measure.profiles import Place, profile_of
 from perfvcs.measure.progress import Progress
@@ -26,7 +26,7 @@ __all__ = ["CollectFailed", "Failure", "Session"]
 class CollectFailed(PerfError):
     """Some jobs could not be measured; the others are stored."""
 
-    exit_code = FAILED
+    exit_code = COLLECT_FAILED
 
 
 class Session:

@@ -17,7 +17,7 @@ from perfvcs import environment
 from perfvcs.collector import Run
 from perfvcs.environment import Knobs
 from perfvcs.environment.noise import Noise
-from perfvcs.environment.seeds import PLACEHOLDER, seeded
+from perfvcs.environment.seeds import SEED_PLACEHOLDER, seeded
 from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.project import Project
 from perfvcs.jobs import Cell
@@ -94,7 +94,7 @@ class Sites:
     def run(self, number: int, position: int, binary: int, scratch: Path, seed: int) -> Run:
         """An execution of a cell on a version, ready to be made; all that is drawn by lot follows from the ``seed``."""
         cell, site = self._cell(number, position), self._site(number, position, binary)
-        env = site.environ({name: value.replace(PLACEHOLDER, str(seed)) for name, value in cell.env.items()})
+        env = site.environ({name: value.replace(SEED_PLACEHOLDER, str(seed)) for name, value in cell.env.items()})
         if python := self._python(cell, site):
             env = python.activate(env)
         if cell.workload is not None and (drawn := cell.workload.drawn(seed)) is not None:

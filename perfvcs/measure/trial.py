@@ -13,7 +13,7 @@ from msgspec import structs
 from perfvcs.errors import PerfError
 from perfvcs.jobs import knobs, matrix
 from perfvcs.jobs.config import read
-from perfvcs.jobs.proposals import PYTEST, REPEATS
+from perfvcs.jobs.proposals import PROPOSED_REPEATS, PYTEST
 from perfvcs.measure.budget import Budget
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.session import Session
@@ -36,7 +36,7 @@ ONCE = '{ name = "pytest", repeat = 0, functions = false }'
 MOST_NAMES = 20  # files, or tests, in a command
 MANY_TESTS = 30.0  # seconds of tests above which only the most expensive ones are proposed
 SHARE = 20.0  # seconds that an execution of the proposed ones takes
-REPEATED = 0.1  # seconds for which the collector repeats a test, see its `budget`
+REPEATED_SECONDS = 0.1  # seconds for which the collector repeats a test, see its `budget`
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _bounded(proposal: Proposal, seen: Observations, once: float) -> tuple[Propo
     for unit, value in zip(seen.uid, seen.values["wall"], strict=True):
         test = unit.removesuffix(" (once)").partition("[")[0]
         spent[test] = spent.get(test, 0.0) + (value or 0.0)
-        repeated += min(REPEATS * (value or 0.0), (value or 0.0) + REPEATED)
+        repeated += min(PROPOSED_REPEATS * (value or 0.0), (value or 0.0) + REPEATED_SECONDS)
     seconds, total = once + repeated, sum(spent.values())
     if seconds <= MANY_TESTS or not total:
         return proposal, seconds

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 from typing import NamedTuple
 
-ORDER = "balanced/1"  # the name of this plan; a session that began by another one cannot be continued
+ORDER_NAME = "balanced/1"  # the name of this plan; a session that began by another one cannot be continued
 MAX_SEED = (1 << 31) - 1  # what generators of random numbers take everywhere
 
 

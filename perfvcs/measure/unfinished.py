@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from perfvcs.descriptors import entries
 from perfvcs.environment import clean, recorded
 from perfvcs.errors import UsageError, nearest
-from perfvcs.measure.journal import FOLDER, Journal, SessionHeader, header_of, running
+from perfvcs.measure.journal import SESSIONS_FOLDER, Journal, SessionHeader, header_of, running
 from perfvcs.measure.product import read_all
 from perfvcs.measure.request import digest
-from perfvcs.measure.turns import ORDER
+from perfvcs.measure.turns import ORDER_NAME
 from perfvcs.rules import FILE
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ MOST_SESSIONS = 5  # sessions that a message lists
 
 def unfinished(home: Path) -> list[SessionHeader]:
     """The sessions that are neither finished nor running, the newest first; files of others are left alone."""
-    names = [name for name in reversed(entries(home / FOLDER)) if name.endswith(".jsonl")]
-    return [header for name in names if (header := header_of(home / FOLDER / name)) is not None]
+    names = [name for name in reversed(entries(home / SESSIONS_FOLDER)) if name.endswith(".jsonl")]
+    return [header for name in names if (header := header_of(home / SESSIONS_FOLDER / name)) is not None]
 
 
 def choose(home: Path, name: str = "") -> SessionHeader:
@@ -58,8 +58,8 @@ def named(home: Path, name: str) -> SessionHeader | None:
         )
     if found:
         return found[0]
-    for entry in entries(home / FOLDER):
-        if entry.startswith(name) and running(home / FOLDER / entry):
+    for entry in entries(home / SESSIONS_FOLDER):
+        if entry.startswith(name) and running(home / SESSIONS_FOLDER / entry):
             raise UsageError(f"session {Path(entry).stem} is running: end it first, Ctrl-C keeps what is complete")
     return None
 
@@ -90,7 +90,7 @@ def intact(repository: Repository, header: SessionHeader, config: Config, comman
     same = header.config == digest(config)
     if not same and not command:
         raise UsageError(f"{FILE} changed since session {header.session} began: put it back as it was, {given_up}")
-    if header.order != ORDER or not same:
+    if header.order != ORDER_NAME or not same:
         raise UsageError(f"session {header.session} was begun by another version of perfvcs: install that one, {given_up}")
     now = {one.name: one.digest for one in read_all(header.request.against, repository.project)}
     for state in header.versions:

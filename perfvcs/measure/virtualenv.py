@@ -25,13 +25,13 @@ from perfvcs.measure.interpreter import Interpreter
 from perfvcs.process import CommandFailed, run
 
 COMPLETE = ".complete"  # written last: a folder without it is the remains of a crash
-SAME = ".same"  # suffix of a file beside the environments: it names the one that has the same content
+SAME_SUFFIX = ".same"  # suffix of a file beside the environments: it names the one that has the same content
 ELSEWHERE = "installs-elsewhere"  # in an environment with pip: that can install into others
 NAME = re.compile(r"py[^/\0]+-[0-9a-f]{16}")
 VOLATILE = {"direct_url.json", "RECORD", "INSTALLER", "REQUESTED"}  # what installers note of where and how they installed
-TIMEOUT = 1800.0
+INSTALL_TIMEOUT = 1800.0
 SWITCHES = {"--no-index", "--pre"}
-SOURCES = SWITCHES | {"-i", "-f", "--index-url", "--extra-index-url", "--find-links", "--index", "--default-index"}
+SOURCE_OPTIONS = SWITCHES | {"-i", "-f", "--index-url", "--extra-index-url", "--find-links", "--index", "--default-index"}
 _LIST = """
 import importlib.metadata, json
 found = ((one.metadata["Name"], one.version) for one in importlib.metadata.distributions())
@@ -83,7 +83,7 @@ def environment(
     packages: Sequence[str] = (),
     content: str | None,
     env: Mapping[str, str],
-    timeout: float = TIMEOUT,
+    timeout: float = INSTALL_TIMEOUT,
 ) -> VirtualEnvironment:
     """The virtual environment below ``folder`` in which ``requires``, then ``install``, are installed; options are passed on.
 
@@ -172,7 +172,7 @@ def _sources(words: Sequence[str]) -> list[str]:
     found: list[str] = []
     for word, value in zip(words, [*words[1:], ""], strict=True):
         name = re.split(r"[= ]", word)[0]
-        if name in SOURCES:
+        if name in SOURCE_OPTIONS:
             found += [word] if name != word or name in SWITCHES else [word, value]
     return found
 
@@ -249,7 +249,7 @@ def _shared(made: VirtualEnvironment) -> VirtualEnvironment:
         if content and other != made.folder and NAME.fullmatch(other.name) and note(other).get("content") == content:
             found = _read(other, made.interpreter)
             if found is not None:
-                wholefile.write(made.folder.with_name(made.folder.name + SAME), other.name.encode())
+                wholefile.write(made.folder.with_name(made.folder.name + SAME_SUFFIX), other.name.encode())
                 remove(made.folder)
                 os.utime(other / COMPLETE)
                 return found
@@ -259,7 +259,7 @@ def _shared(made: VirtualEnvironment) -> VirtualEnvironment:
 def _same(folder: Path) -> Path:
     """The environment that one shares; itself where it shares none."""
     try:
-        name = folder.with_name(folder.name + SAME).read_text("utf-8", "replace")
+        name = folder.with_name(folder.name + SAME_SUFFIX).read_text("utf-8", "replace")
     except OSError:
         return folder
     return folder.with_name(name) if NAME.fullmatch(name) else folder

@@ -16,7 +16,7 @@ from pathlib import Path
 from perfvcs.errors import PerfError
 
 COMPILERS = ("cc", "gcc", "clang")
-TIMEOUT = 120.0  # seconds for one source; usual is 0.1
+COMPILE_TIMEOUT = 120.0  # seconds for one source; usual is 0.1
 
 
 class NotCompiled(PerfError):
@@ -91,9 +91,9 @@ def _compile(compiler: Path, source: Path, target: Path, options: Sequence[str],
     command = [str(compiler), "-O2", "-std=gnu11", *options, "-o", name, str(source), *flags]
     try:
         try:
-            done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False, timeout=TIMEOUT)
+            done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False, timeout=COMPILE_TIMEOUT)
         except subprocess.TimeoutExpired:
-            raise NotCompiled(f"{compiler} took over {TIMEOUT:.0f} s for {source.name}: check the compiler") from None
+            raise NotCompiled(f"{compiler} took over {COMPILE_TIMEOUT:.0f} s for {source.name}: check the compiler") from None
         if done.returncode:
             raise NotCompiled(_failure(compiler, source, done.stderr.decode(errors="replace")))
         unfinished.chmod(0o755)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
     from markupsafe import Markup
 
-ROOM = 150_000  # characters of all figures, with which a page of few rows has at most 0.65 MB
+PAGE_ROOM = 150_000  # characters of all figures, with which a page of few rows has at most 0.65 MB
 ROW, FOLDED = 900, 130  # characters of a row, and of one that is compressed
 PLAIN = 20  # rows of a table that stand in the page as they are; more are compressed
 
@@ -78,7 +78,7 @@ def _missing(more: Further) -> list[str]:
 
 def _room(rows: int) -> int:
     """Characters that a table of so many rows leaves to the figures."""
-    return max(0, ROOM - ROW * min(rows, PLAIN) - FOLDED * max(0, rows - PLAIN))
+    return max(0, PAGE_ROOM - ROW * min(rows, PLAIN) - FOLDED * max(0, rows - PLAIN))
 
 
 @cache

@@ -11,7 +11,7 @@ from perfvcs.errors import UsageError, nearest
 from perfvcs.subject import Subject
 from perfvcs.view import Unfit, View
 
-ORDER = ("effects", "history", "intervals", "scatter", "curves", "executions")  # of the views in a block; then by name
+VIEW_ORDER = ("effects", "history", "intervals", "scatter", "curves", "executions")  # of the views in a block; then by name
 PLACE = "--set"
 
 
@@ -65,7 +65,7 @@ def fitted(subject: Subject, views: Mapping[str, View[Any]]) -> list[Drawable]:
 
 
 def _rank(name: str) -> tuple[int, str]:
-    return (ORDER.index(name) if name in ORDER else len(ORDER), name)
+    return (VIEW_ORDER.index(name) if name in VIEW_ORDER else len(VIEW_ORDER), name)
 
 
 def configured(subject: Subject, chosen: Iterable[Drawable], options: Mapping[str, str]) -> list[Drawable]:

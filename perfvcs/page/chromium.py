@@ -18,7 +18,7 @@ from perfvcs.errors import PerfError, UsageError
 from perfvcs.text.characters import shorten
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-FLAGS = (
+CHROMIUM_FLAGS = (
     "--headless", "--remote-debugging-pipe", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--no-first-run", "--hide-scrollbars", "--mute-audio",
 )  # fmt: skip
@@ -59,7 +59,7 @@ class Chromium:
                 "a picture needs Chromium or Chrome, and there is none on PATH: install one, or write a page: -o FILE.html"
             )
         with tempfile.TemporaryDirectory(prefix="perfvcs-", ignore_cleanup_errors=True) as folder:
-            arguments = [program, *FLAGS, f"--user-data-dir={folder}", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+            arguments = [program, *CHROMIUM_FLAGS, f"--user-data-dir={folder}", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
             pid, commands, answers = _spawn(program, arguments)
             browser = cls(pid, commands, answers)
             try:

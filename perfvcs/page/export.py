@@ -11,10 +11,10 @@ from perfvcs.page.terminal import text
 from perfvcs.subject import Subject
 from perfvcs.wholefile import is_stream
 
-PAGE, TEXT = ".html", ".txt"
+PAGE_SUFFIX, TEXT = ".html", ".txt"
 PICTURES = (".png", ".svg")
 TABLES = (".md", ".csv", ".tex")
-ENDINGS = (PAGE, *PICTURES, ".json", TEXT, *TABLES)
+ENDINGS = (PAGE_SUFFIX, *PICTURES, ".json", TEXT, *TABLES)
 
 
 def ending(path: Path) -> str:
@@ -30,7 +30,7 @@ def ending(path: Path) -> str:
         raise UsageError(f"{path} is a folder: name a file in it, such as {path / 'page.html'}")
     found = path.suffix.lower()
     if found not in ENDINGS and stream:
-        return PAGE
+        return PAGE_SUFFIX
     if found not in ENDINGS:
         what = f"`{found:.20}` is not an ending that `perf show` writes" if found else f"{path.name:.80} has no ending"
         raise UsageError(f"{what}{nearest(found, ENDINGS)}")
@@ -42,7 +42,7 @@ def export(subject: Subject, kind: str, view: str | None = None, options: Mappin
 
     Raises UsageError as ``choose`` does, where a view has no such form, and where a picture needs a browser that is not there.
     """
-    if kind == PAGE:
+    if kind == PAGE_SUFFIX:
         from perfvcs.page import render
 
         return render(subject, view, options).encode()
@@ -68,7 +68,7 @@ def _table(subject: Subject, kind: str, view: str | None, options: Mapping[str, 
 
     if view not in (None, "table"):
         choose(subject, view, options)
-        raise UsageError(f"a {kind} file holds a table: use `--view table`, or one of {PAGE}, {', '.join(PICTURES)}")
+        raise UsageError(f"a {kind} file holds a table: use `--view table`, or one of {PAGE_SUFFIX}, {', '.join(PICTURES)}")
     ((_, _, table),) = choose(subject, "table", options)
     forms: dict[str, Callable[[Listing], str]] = {
         ".md": writing.markdown, ".csv": writing.separated, ".tex": writing.latex,

@@ -12,7 +12,7 @@ from perfvcs.text.quantity import percent
 
 NARROWEST = 0.15  # percent of the width; what is narrower is left out
 DEEPEST = 60  # rows
-FULL = 0.5  # the relative difference from which on a colour is at its strongest
+FULL_COLOUR = 0.5  # the relative difference from which on a colour is at its strongest
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,6 @@ def _title(node: Node) -> str:
 def _colour(node: Node) -> str:
     """Orange for what costs more, blue for what costs less, grey for the same."""
     larger = max(node.a, node.b) or 1.0
-    strength = min(1.0, abs(node.b - node.a) / larger / FULL)
+    strength = min(1.0, abs(node.b - node.a) / larger / FULL_COLOUR)
     base, full = (226, 229, 233), (230, 159, 0) if node.b > node.a else (86, 180, 233)
     return "#" + "".join(f"{round(x + (y - x) * strength):02x}" for x, y in zip(base, full, strict=True))

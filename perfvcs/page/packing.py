@@ -16,8 +16,8 @@ LEVEL = 6  # of zlib: beyond it the time grows and the size does not shrink
 GZIP = 31  # zlib's window, with the header that browsers know
 SHARED = 16  # values of a column from which on it is kept once for all figures
 LETTERS = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~"  # RFC 1924's, a comma for <
-WORD, DIGITS = 4, 5  # bytes, and the letters that stand for them: a quarter more, where base64 takes a third
-REFERENCE = "$"  # the key of an object that stands for a shared column
+WORD_BYTES, DIGITS = 4, 5  # bytes, and the letters that stand for them: a quarter more, where base64 takes a third
+SHARED_KEY = "$"  # the key of an object that stands for a shared column
 
 
 class FigureArchive:
@@ -47,7 +47,7 @@ class FigureArchive:
         columns = f"[{','.join(references.new)}]\n"
         line = _json(item | {"version": bokeh.__version__})
         found = self._bytes + stream.compress(f"{columns}{line}\n".encode()) + stream.flush(zlib.Z_SYNC_FLUSH)
-        if most is not None and len(found) * DIGITS // WORD > most:
+        if most is not None and len(found) * DIGITS // WORD_BYTES > most:
             return 0
         self._stream, self._bytes, self._columns = stream, found, references.known
         return plots
@@ -85,7 +85,7 @@ class _References:
         if text not in self.known:
             self.known[text] = len(self.known)
             self.new.append(text)
-        return {REFERENCE: self.known[text]}
+        return {SHARED_KEY: self.known[text]}
 
 
 def _plain(value: Any) -> bool:
@@ -103,7 +103,7 @@ def _text(content: bytes) -> str:
     """How many bytes were added to fill the last word, and five letters for each word of four bytes, the highest digit first."""
     import numpy as np
 
-    added = -len(content) % WORD
+    added = -len(content) % WORD_BYTES
     words = np.frombuffer(content + bytes(added), ">u4").astype(np.uint32)
     digits = words[:, None] // np.array([85**4, 85**3, 85**2, 85, 1], dtype=np.uint32) % np.uint32(85)
     return f"{added}{np.frombuffer(LETTERS, np.uint8)[digits].tobytes().decode()}"

@@ -17,18 +17,18 @@ from perfvcs.page.packing import Backend
 from perfvcs.subject import Subject
 
 WIDTH: Mapping[Backend, int] = {"canvas": 1200, "svg": 760}  # CSS pixels: figures side by side, and below one another
-FIRST = 1000  # pixels of height in which the page is laid out
-FINE = 2  # pixels of a picture for one of CSS, where it does not become too high
+FIRST_HEIGHT = 1000  # pixels of height in which the page is laid out
+PIXEL_RATIO = 2  # pixels of a picture for one of CSS, where it does not become too high
 HIGHEST = 16_000  # pixels of a picture: more no browser draws
-HEADING = 34  # pixels of a figure's heading
-SIZE = re.compile(r'<svg[^>]*?\swidth="([\d.]+)"[^>]*?\sheight="([\d.]+)"')
+HEADING_HEIGHT = 34  # pixels of a figure's heading
+SVG_SIZE = re.compile(r'<svg[^>]*?\swidth="([\d.]+)"[^>]*?\sheight="([\d.]+)"')
 
 
 def png(subject: Subject, view: str | None = None, options: Mapping[str, str] | None = None) -> bytes:
     """The page as it opens, in its light scheme; with a view named its figures alone. Raises NoBrowser and BrowserFailed."""
     with Chromium.started() as browser:
         height = _opened(browser, subject, view, options, "canvas")
-        _resize(browser, min(height, HIGHEST), "canvas", FINE if FINE * height <= HIGHEST else 1)
+        _resize(browser, min(height, HIGHEST), "canvas", PIXEL_RATIO if PIXEL_RATIO * height <= HIGHEST else 1)
         browser.run("picture.ready()")
         shot = browser.call("Page.captureScreenshot", format="png")
     return b64decode(shot["data"])
@@ -54,7 +54,7 @@ def _opened(browser: Chromium, subject: Subject, view: str | None, options: Mapp
     html = render(subject, view, options, backend=backend)
     light = [{"name": "prefers-color-scheme", "value": "light"}]
     browser.call("Emulation.setEmulatedMedia", features=light)
-    _resize(browser, FIRST, backend)
+    _resize(browser, FIRST_HEIGHT, backend)
     frame = browser.call("Page.getFrameTree")["frameTree"]["frame"]["id"]
     browser.call("Page.setDocumentContent", frameId=frame, html=html)
     browser.run(files("perfvcs.page").joinpath("picture.js").read_text(encoding="utf-8"))
@@ -66,7 +66,7 @@ def _opened(browser: Chromium, subject: Subject, view: str | None, options: Mapp
     return int(browser.run("picture.height()"))
 
 
-def _resize(browser: Chromium, height: int, backend: Backend, fine: int = FINE) -> None:
+def _resize(browser: Chromium, height: int, backend: Backend, fine: int = PIXEL_RATIO) -> None:
     size = {"width": WIDTH[backend], "height": height, "deviceScaleFactor": fine, "mobile": False}
     browser.call("Emulation.setDeviceMetricsOverride", **size)
 
@@ -76,13 +76,13 @@ def _composed(figures: list[dict[str, Any]]) -> str:
     parts, top, wide = [], 0.0, 1.0
     before: tuple[str, str] = ("", "")
     for figure in figures:
-        size = SIZE.search(figure["svg"])
+        size = SVG_SIZE.search(figure["svg"])
         if size is None:
             raise BrowserFailed("a figure has no size as SVG: write a PNG, -o FILE.png")
         now = (figure["section"].strip(), figure["heading"].strip())
         heading = " · ".join(filter(None, now if now[0] != before[0] else now[1:])) if now != before else ""
         if heading:
-            top += HEADING
+            top += HEADING_HEIGHT
             parts.append(
                 f'<text x="8" y="{top - 10:g}" font-family="sans-serif" font-size="15" fill="{INK}">{escape(heading)}</text>'
             )

@@ -11,7 +11,7 @@ import msgspec
 
 from perfvcs.check import Change, Report
 from perfvcs.drawing.commits.chart import grouped
-from perfvcs.drawing.curves.sides import FEWEST_SIZES
+from perfvcs.drawing.curves.sides import FEWEST_OF_CURVE
 from perfvcs.drawing.flame.stacks import groups
 from perfvcs.drawing.heat.cells import jobs
 from perfvcs.drawing.parts import Key, Naming, Part, parts
@@ -19,7 +19,7 @@ from perfvcs.drawing.tables.listing import title
 from perfvcs.drawing.units import together
 from perfvcs.subject import Subject
 from perfvcs.summary import MAX_SIZES, RECORDER
-from perfvcs.text.words import FIRST, metric_rank, named
+from perfvcs.text.words import FIRST_METRICS, metric_rank, named
 from perfvcs.view import Scope
 
 MOVED = ("degradation", "improvement", "suspected")
@@ -47,20 +47,20 @@ def pieces(subject: Subject, *, curves: bool) -> Iterator[PagePiece]:
     Of the rest jobs come before their benchmarks, each with its wall time, CPU time and peak memory; their other metrics follow."""
     names = Naming.of(subject)
     effects = list(_effects(subject, names))
-    yield from (piece for piece in effects if piece.changed or piece.metric in FIRST)
+    yield from (piece for piece in effects if piece.changed or piece.metric in FIRST_METRICS)
     for group in grouped(subject.history):
         key = (group[0].label, group[0].uid, group[0].size)
         yield PagePiece(title(key), key, group[0].metric, partial(Subject, subject.title, history=group))
     ordered = list(_benchmarks(subject, names, _Verdicts(subject.report), curves=curves))
     yield from (piece for piece in ordered if piece.changed)
     side_by_side = list(_jobs(subject))
-    yield from (piece for piece in side_by_side if piece.scope != "units" or piece.metric in FIRST)
+    yield from (piece for piece in side_by_side if piece.scope != "units" or piece.metric in FIRST_METRICS)
     ordered = [piece for piece in ordered if not piece.changed]
     yield from (piece for piece in ordered if piece.scope == "sizes")
     ordered = [piece for piece in ordered if piece.scope != "sizes"]
-    yield from (piece for piece in ordered if piece.metric in FIRST)
+    yield from (piece for piece in ordered if piece.metric in FIRST_METRICS)
     rest = [piece for piece in side_by_side if piece.scope == "units"]
-    yield from (piece for piece in (*effects, *rest, *ordered) if piece.metric not in FIRST and not piece.changed)
+    yield from (piece for piece in (*effects, *rest, *ordered) if piece.metric not in FIRST_METRICS and not piece.changed)
 
 
 def _effects(subject: Subject, names: Naming) -> Iterator[PagePiece]:
@@ -117,11 +117,11 @@ def _benchmarks(subject: Subject, names: Naming, verdicts: _Verdicts, *, curves:
     """Benchmarks, those first that matter most; with ``curves`` those over all their sizes before the others."""
     found = [part for part in parts(subject) if not part.traced]
     if curves:
-        along = [part for part in parts(subject, whole=True) if part.judged and part.sizes >= FEWEST_SIZES]
+        along = [part for part in parts(subject, whole=True) if part.judged and part.sizes >= FEWEST_OF_CURVE]
         told = {(part.unit.job, part.unit.uid) for part in along if part.unit.collector == RECORDER or part.sizes > MAX_SIZES}
         found = [part for part in found if (part.unit.job, part.unit.uid) not in told]
         by_place = [(part, verdicts.of(part)) for part in along]
-        for part, verdict in sorted(by_place, key=lambda pair: (pair[0].metric in FIRST[1:], verdicts.place(pair[1]))):
+        for part, verdict in sorted(by_place, key=lambda pair: (pair[0].metric in FIRST_METRICS[1:], verdicts.place(pair[1]))):
             yield _piece(part, verdict, names.unit(part.unit), "sizes")
     first: dict[Key, int] = {}
     placed = [(part, verdict := verdicts.of(part), names.unit(part.unit), verdicts.place(verdict)) for part in found]

@@ -17,7 +17,7 @@ from perfvcs.page.pieces import PagePiece, pieces
 from perfvcs.page.table import PageTable
 from perfvcs.subject import Subject
 from perfvcs.text.characters import shorten
-from perfvcs.text.words import FIRST, metric_name
+from perfvcs.text.words import FIRST_METRICS, metric_name
 from perfvcs.view import Scope
 
 FIGURES = 40  # in one page: one costs some 40 ms to make, and its reader the time to look
@@ -85,7 +85,11 @@ class PageFigures:
         found = ((one, said) for one in drawables if (said := None if self.asked else one.view.telling(one.data)) != "")
         known = self.sections.get(piece.section)
         folded = (
-            piece.metric not in FIRST and piece.scope != "stacks" and not piece.changed and known is not None and known.blocks
+            piece.metric not in FIRST_METRICS
+            and piece.scope != "stacks"
+            and not piece.changed
+            and known is not None
+            and known.blocks
         )
         block, complete = FigureBlock(metric_name(piece.metric), [], []), True
         for (name, view, data), said in islice(found, 1 if folded else None):

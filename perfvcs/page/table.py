@@ -25,8 +25,8 @@ from perfvcs.text.quantity import quantity, step
 from perfvcs.text.sparkline import sparkline
 from perfvcs.text.words import counted, metric_name, metric_rank, tallied
 
-ROWS = 1000
-COLUMNS = 3  # metrics with a column of their own
+MOST_TABLE_ROWS = 1000
+METRIC_COLUMNS_SHOWN = 3  # metrics with a column of their own
 SPARKS = 24  # commits in a line of blocks
 NAME = 64  # characters of a name
 NAMES = 500_000  # characters of full names in one page
@@ -41,22 +41,22 @@ class PageTable:
     caption: str
     cells: Mapping[tuple[Key, str], dict[str, TableCell]]
     notes: list[str]
-    most: int = COLUMNS
+    most: int = METRIC_COLUMNS_SHOWN
 
     def table(self) -> Listing:
         """A row per benchmark, a column for each of the most telling metrics, and one for what changed in others."""
         metrics = sorted({metric for row in self.cells.values() for metric in row}, key=metric_rank)
         kept, others = metrics[: self.most], metrics[self.most :]
-        bound = max(300, NAMES // max(1, min(ROWS, len(self.cells))))
+        bound = max(300, NAMES // max(1, min(MOST_TABLE_ROWS, len(self.cells))))
         rows = []
-        titles = [title(key) for key, _ in islice(self.cells, ROWS)]
+        titles = [title(key) for key, _ in islice(self.cells, MOST_TABLE_ROWS)]
         for ((key, environment), row), short in zip(self.cells.items(), apart(titles, NAME), strict=False):
             listed = [row.get(metric) for metric in kept]
             if others:
                 listed.append(_remaining({metric: row[metric] for metric in others if metric in row}, alone=not any(listed)))
             place = f" in {environment}" if environment else ""
             rows.append(TableRow(key, short + place, shorten(title(key), bound) + place, listed))
-        left_out = len(self.cells) - ROWS
+        left_out = len(self.cells) - MOST_TABLE_ROWS
         notes = [*self.notes, f"{left_out:,} more benchmarks are not listed."] if left_out > 0 else self.notes
         columns = [Column(metric_name(metric)) for metric in kept] + ([Column("changes in other metrics")] if others else [])
         return Listing(self.heading, self.caption, columns, rows, notes)

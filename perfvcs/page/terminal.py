@@ -13,7 +13,7 @@ from perfvcs.subject import Subject
 from perfvcs.text.characters import shorten
 from perfvcs.text.columns import COLUMNS
 
-FIRST = ("history", "effects", "scatter")  # the first of these that fits comes before the table
+FIRST_VIEWS = ("history", "effects", "scatter")  # the first of these that fits comes before the table
 TABLE = "table"
 LONGEST_TITLE = 10_000  # characters of a title
 
@@ -44,6 +44,6 @@ def _answer(subject: Subject, width: int) -> list[str]:
 
 def _telling(subject: Subject) -> Iterator[Drawable]:
     """The most telling view, and the table, which of a history would be a row per commit."""
-    yield from islice(chain.from_iterable(fitting(subject, [name]) for name in FIRST), 1)
+    yield from islice(chain.from_iterable(fitting(subject, [name]) for name in FIRST_VIEWS), 1)
     if not subject.history:
         yield from fitting(subject, [TABLE])

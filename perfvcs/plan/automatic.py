@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from perfvcs.plan.design import FEW_DF, MOST_REPLICATES, PlanRule, needed
+from perfvcs.plan.design import MOST_PLANNED, UNPROMISING_DF, PlanRule, needed
 from perfvcs.plan.survey import newest_series, recent
 from perfvcs.plan.variation import Variation, spreads
 from perfvcs.text.characters import shorten
@@ -62,7 +62,7 @@ def choose(series: Sequence[Measured], auto: AutoTable, family: int = 1) -> Exec
     units: dict[tuple[str, float | None], list[Variation]] = {}
     found = spreads(series)
     for one in found:
-        if one.difference is not None and one.df > FEW_DF:
+        if one.difference is not None and one.df > UNPROMISING_DF:
             units.setdefault((one.uid, one.size), []).append(one)
     if not units and any(one.exact for one in found):
         return ExecutionChoice(auto.least, "since what is stored repeats exactly")
@@ -70,8 +70,7 @@ def choose(series: Sequence[Measured], auto: AutoTable, family: int = 1) -> Exec
         return ExecutionChoice(unknown, "since too little is stored to plan from")
     decisive = [_steadiest(members) for members in units.values()]
     counts = [
-        (needed(one, auto.effect, PlanRule(one.delta, family).below(auto.effect)).pairs or MOST_REPLICATES, one)
-        for one in decisive
+        (needed(one, auto.effect, PlanRule(one.delta, family).below(auto.effect)).pairs or MOST_PLANNED, one) for one in decisive
     ]
     count, one = max(counts, key=lambda pair: pair[0])
     judged = PlanRule(one.delta, family).below(auto.effect)
@@ -80,7 +79,7 @@ def choose(series: Sequence[Measured], auto: AutoTable, family: int = 1) -> Exec
     effect = f"{100 * auto.effect:g} %{'' if judged.delta == one.delta else f' with --delta {100 * judged.delta:g}'}"
     if count > auto.most:
         return ExecutionChoice(
-            auto.most, f"the most allowed: {effect} would need {'over ' * (count >= MOST_REPLICATES)}{count} ({varies})"
+            auto.most, f"the most allowed: {effect} would need {'over ' * (count >= MOST_PLANNED)}{count} ({varies})"
         )
     return ExecutionChoice(max(count, auto.least), f"which find {effect} ({varies})")
 

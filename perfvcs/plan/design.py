@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 EFFECTS = (0.01, 0.02, 0.05, 0.10)
 POWER = 0.8
 FEWEST_REPLICATES = 5  # executions (or builds) that a verdict needs
-MOST_REPLICATES = 9999  # executions that are still planned
-ALPHA = 0.01
+MOST_PLANNED = 9999  # executions that are still planned
+PLANNED_ALPHA = 0.01
 DISCOVERIES = 0.05  # of Benjamini and Hochberg, as in check
-FEW_DF = 2  # degrees of freedom up to which nothing can be promised
+UNPROMISING_DF = 2  # degrees of freedom up to which nothing can be promised
 TIMES = 4  # the most that a number of measurements is raised by
 CLEAR = 0.75  # share of an effect that delta may be; the estimate of an effect of delta itself is below it half of the time
 
@@ -36,7 +36,7 @@ class PlanRule:
     @property
     def alpha(self) -> float:
         """The p-value that a lone change needs: 1 %, or less where Benjamini and Hochberg's correction asks for it."""
-        return min(ALPHA, DISCOVERIES / max(1, self.family))
+        return min(PLANNED_ALPHA, DISCOVERIES / max(1, self.family))
 
     def below(self, effect: float) -> PlanRule:
         """The rule for finding ``effect``: an effect that is not well above delta is found only with a smaller one."""
@@ -60,7 +60,7 @@ class DetectableEffect:
 class Option:
     """What finds ``effect`` with a power of 80 %: so many ``replicates`` (executions, or builds with the present executions each).
 
-    ``low`` and ``high``: as few and as many as it may really take, the noise known to 80 %. None where ``MOST_REPLICATES`` are not
+    ``low`` and ``high``: as few and as many as it may really take, the noise known to 80 %. None where ``MOST_PLANNED`` are not
     enough. ``delta`` is the one to ask ``perf check`` for. ``seconds`` is what one revision costs. ``best_measurements`` per execution
     (n0), with the replicates and seconds that they need; None where another number of measurements makes no difference or is not known.
     """
@@ -108,7 +108,7 @@ class PairsNeeded(NamedTuple):
     high: int | None
 
 
-def needed(variation: Variation, effect: float, rule: PlanRule, most: int = MOST_REPLICATES) -> PairsNeeded:
+def needed(variation: Variation, effect: float, rule: PlanRule, most: int = MOST_PLANNED) -> PairsNeeded:
     """The pairs that find ``effect``.
 
     Fewer than ``FEWEST_PAIRS`` pairs keep their outliers; of more, a check draws them in.
@@ -201,7 +201,7 @@ def _deviations(variation: Variation) -> tuple[Interval, Interval]:
     from perfvcs.statistics.power import limits
 
     low, high = limits(1.0, variation.df)
-    safe = sqrt(variation.df / (variation.df - 2)) if variation.df > FEW_DF else 1.0
+    safe = sqrt(variation.df / (variation.df - 2)) if variation.df > UNPROMISING_DF else 1.0
     whole, drawn = (
         (safe * deviation, low * deviation, high * deviation)
         for deviation in (variation.difference or 0.0, variation.drawn or variation.difference or 0.0)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from perfvcs.summary import Place
 
-FEWEST_PAIRS = 4  # pairs of executions from different blocks
+FEWEST_DRAWN = 4  # pairs of executions from different blocks
 DEPENDENT = 2 / 3  # degrees of freedom that such a pair is worth at least: neighbouring ones have a block in common
 RANGE = 0.8
 
@@ -56,7 +56,7 @@ def explained(sessions: Sequence[Sequence[Drawn]]) -> Share | None:
         lost += 2 * (len(versions) - 1) if found else 0  # means of versions and of places
         blocks += len(found)
     freedom = len(together) - lost, DEPENDENT * (len(across) - 1)
-    if len(across) < FEWEST_PAIRS or freedom[0] < 1 or not fmean(across):
+    if len(across) < FEWEST_DRAWN or freedom[0] < 1 or not fmean(across):
         return None
     from scipy.special import fdtri
 

@@ -21,8 +21,8 @@ Place = tuple[int, int]  # build and execution
 Runs = dict[Place, list[float]]  # the measurements of each execution, in their order
 
 CONVINCING = 3  # executions from which a warm-up is seen
-SERIES = 8  # measurements in a row from which a dependence is seen
-NOTABLE = 0.3  # lag 1 autocorrelation
+FEWEST_IN_SERIES = 8  # measurements in a row from which a dependence is seen
+NOTABLE_CORRELATION = 0.3  # lag 1 autocorrelation
 MOST_DEPENDENT = 0.95
 RESAMPLES = 2000  # of the impact factor, whose median then has two digits
 MEDIAN = pi / 2  # variance of a median over that of a mean, for many normal values
@@ -52,7 +52,7 @@ class Inside:
         Dependence enlarges it by (1 + r) / (1 - r), and the median of three and more by pi / 2.
         """
         r = min(self.dependence or 0.0, MOST_DEPENDENT)
-        enlarged = (1 + r) / (1 - r) if r > NOTABLE else 1.0
+        enlarged = (1 + r) / (1 - r) if r > NOTABLE_CORRELATION else 1.0
         return (MEDIAN if measurements > 2 else 1.0) * enlarged * (self.within or 0.0) ** 2
 
 
@@ -152,7 +152,7 @@ def _dependence(measurements: Sequence[NDArray[np.float64]]) -> float | None:
 
     from perfvcs.statistics.autocorrelation import autocorrelation
 
-    seen = [autocorrelation(run[None, :], lags=1).coefficients[0, 1] for run in measurements if run.size >= SERIES]
+    seen = [autocorrelation(run[None, :], lags=1).coefficients[0, 1] for run in measurements if run.size >= FEWEST_IN_SERIES]
     known = [float(value) for value in seen if not isnan(value)]
     return float(np.mean(known)) if known else None
 

@@ -15,7 +15,7 @@ from perfvcs.statistics.student import quantile
 if TYPE_CHECKING:
     from perfvcs.summary import Measured
 
-CONFIDENCE = 0.995  # one side of an interval of 99 %
+ONE_SIDE = 0.995  # one side of an interval of 99 %
 FEWEST = 5  # executions that a verdict needs
 MOST_EXECUTIONS = 100_000  # executions, as good as never
 Key = tuple[str, float | None, str]
@@ -66,5 +66,5 @@ def _wanted(differences: Sequence[float], delta: float) -> int:
         return MOST_EXECUTIONS
     wanted = max(FEWEST, len(differences))
     for _ in range(3):  # fewer executions have wider tails
-        wanted = max(FEWEST, min(MOST_EXECUTIONS, ceil((float(quantile(CONFIDENCE, wanted - 1)) * spread / room) ** 2)))
+        wanted = max(FEWEST, min(MOST_EXECUTIONS, ceil((float(quantile(ONE_SIDE, wanted - 1)) * spread / room) ** 2)))
     return wanted

@@ -7,7 +7,7 @@ from math import sqrt
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.huber import BEND, FEWEST_PAIRS, NORMAL, draw_in
+from perfvcs.statistics.huber import BEND, FEWEST_PAIRS, NORMAL_IN_DISTANCES, draw_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,7 +30,7 @@ def in_turns(differences: Sequence[Sequence[float]]) -> float | None:
     count = sum(sample.size for sample in samples)
     if count < FEWEST_PAIRS:
         return None
-    scale = float(np.median(np.concatenate([_distances(sample) for sample in samples]))) * NORMAL
+    scale = float(np.median(np.concatenate([_distances(sample) for sample in samples]))) * NORMAL_IN_DISTANCES
     if scale <= ROUNDING:
         return None
     drawn = [draw_in(sample[None, :], np.array([[BEND * scale]]))[0] for sample in samples]
@@ -51,7 +51,7 @@ def apart(values: Sequence[Sequence[float]]) -> float | None:
     if sum(sample.size for sample in samples) < FEWEST_PAIRS:
         return None
     pairs = [_pairs(sample) for sample in samples]
-    scale = float(np.median(np.concatenate([np.abs(found[0] - found[1]) for found in pairs]))) * NORMAL
+    scale = float(np.median(np.concatenate([np.abs(found[0] - found[1]) for found in pairs]))) * NORMAL_IN_DISTANCES
     if scale <= ROUNDING:
         return None
     bound, weights = BEND * scale, [sample.size - 1 for sample in samples]

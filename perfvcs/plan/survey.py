@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
     from perfvcs.summary import Header
 
-COMMITS = 20  # the newest with profiles, in which the sessions of a job are looked for
+SURVEYED_COMMITS = 20  # the newest with profiles, in which the sessions of a job are looked for
 PROFILES = 10  # of a series; older ones tell of another machine's load
 
 
@@ -68,7 +68,7 @@ def surveys(repository: Repository, revision: str = "HEAD", jobs: Sequence[str] 
 def recent(repository: Repository, revision: str) -> list[Measured]:
     """Headers and summaries of the newest commits with profiles, ``revision`` and before."""
     walk = repository.project.walk(repository.project.resolve(revision))
-    return repository.index.measured(list(islice(repository.with_profiles(walk), COMMITS)))
+    return repository.index.measured(list(islice(repository.with_profiles(walk), SURVEYED_COMMITS)))
 
 
 def newest_series(measured: Iterable[Measured]) -> list[list[Measured]]:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import exp, isfinite, log, sqrt
 from statistics import fmean, median
 
-from perfvcs.check.deltas import USUAL, Delta, of_metric
+from perfvcs.check.deltas import USUAL_DELTA, Delta, of_metric
 from perfvcs.plan.draws import Drawn, Share, explained
 from perfvcs.plan.inside import Inside, Key, Place, inside, runs
 from perfvcs.plan.outliers import apart as drawn_apart
@@ -20,8 +20,8 @@ from perfvcs.units import in_base_units
 
 ENOUGH = 4  # degrees of freedom from which the differences of real pairs are preferred
 ROUNDING = 1e-24  # a relative variance below is only rounding
-EXACT = "repeats exactly: a single execution finds every change"
-LARGEST_SHARE = 1e100  # squares of more are beyond a float
+REPEATS_EXACTLY = "repeats exactly: a single execution finds every change"
+SQUARABLE_VARIATION = 1e100  # squares of more are beyond a float
 
 Side = tuple[str, int, dict[Place, float]]  # session, version in it, and a value per execution
 
@@ -46,7 +46,7 @@ class Variation:
     unit: str
     mean: float | None = None
     least: float | None = None
-    delta: float = USUAL.share
+    delta: float = USUAL_DELTA.share
     replicates: int = 0
     measurements: int = 1
     deviation: float | None = None
@@ -61,7 +61,7 @@ class Variation:
     @property
     def exact(self) -> bool:
         """Whether it repeats exactly, so that a single execution finds every change."""
-        return self.problem == EXACT
+        return self.problem == REPEATS_EXACTLY
 
 
 def variations(profiles: Sequence[Profile]) -> list[Variation]:
@@ -112,8 +112,8 @@ def _spread(empty: Variation, kind: str, usual: Delta, sessions: Sequence[tuple[
     if isfinite(mean):
         known = replace(known, mean=mean, delta=usual.of(mean))
     if kind == "deterministic":
-        return replace(known, problem=EXACT)
-    if not positive and (known.mean is None or max(map(abs, values)) / LARGEST_SHARE >= abs(mean)):
+        return replace(known, problem=REPEATS_EXACTLY)
+    if not positive and (known.mean is None or max(map(abs, values)) / SQUARABLE_VARIATION >= abs(mean)):
         return replace(known, problem="its mean is 0 or nearly 0, so changes are not shares of it: compare its differences")
     several = any(len({build for build, _ in found}) > 1 for _, _, found in usable)
     scaled = [

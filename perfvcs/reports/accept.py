@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check import register
-from perfvcs.check.acceptance import ID, SERIES, Acceptance, identity, is_committed
+from perfvcs.check.acceptance import ID_DIGITS, SERIES_DIGITS, Acceptance, identity, is_committed
 from perfvcs.check.change import NothingToCompare
 from perfvcs.check.document import decode
 from perfvcs.check.text import benchmark, labelled
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change
     from perfvcs.repository import Repository
 
-PREFIX = re.compile(rf"[0-9a-f]{{4,{ID}}}")
+PREFIX = re.compile(rf"[0-9a-f]{{4,{ID_DIGITS}}}")
 MOST_CANDIDATES = 8  # candidates that a message lists
 LABEL = 60  # characters of a benchmark in a line
 DIGITS = 6  # of an effect in the file
@@ -149,10 +149,10 @@ def lines(acceptances: Sequence[Acceptance], today: date) -> Iterator[str]:
     """The listing for a terminal of 80 columns."""
     for one in acceptances:
         until = f", {'ended on' if one.has_ended(today) else 'until'} {one.until}" if one.until else ""
-        yield from wrap(f"{shorten(one.id, LABEL)}  {described(one)}{until}", COLUMNS, subsequent_indent=" " * (ID + 2))
+        yield from wrap(f"{shorten(one.id, LABEL)}  {described(one)}{until}", COLUMNS, subsequent_indent=" " * (ID_DIGITS + 2))
         by = ", ".join(filter(None, (shorten(one.who, LABEL), f"{one.when:%Y-%m-%d}" if one.when else "")))
         about = f"{shorten(one.reason, 400)}{f' ({by})' if by else ''}"
-        yield from wrap(about, COLUMNS, initial_indent=" " * (ID + 2), subsequent_indent=" " * (ID + 2))
+        yield from wrap(about, COLUMNS, initial_indent=" " * (ID_DIGITS + 2), subsequent_indent=" " * (ID_DIGITS + 2))
 
 
 def described(acceptance: Acceptance) -> str:
@@ -248,7 +248,7 @@ def _acceptance(repository: Repository, candidate: AcceptableChange, reason: str
         who = repository.project.git("var", "GIT_AUTHOR_IDENT").rpartition(" <")[0]
     return Acceptance(
         id=candidate.id, benchmark=change.job, uid=change.uid, size=change.size, metric=change.metric,
-        series=change.series[:SERIES], baseline=candidate.baseline, target=candidate.target, effect=numbers[0], shift=numbers[1],
+        series=change.series[:SERIES_DIGITS], baseline=candidate.baseline, target=candidate.target, effect=numbers[0], shift=numbers[1],
         unit=change.unit, better="higher" if change.better == "higher" else "lower", reason=reason, until=until, who=who,
         when=datetime.now(UTC).replace(microsecond=0),
     )  # fmt: skip

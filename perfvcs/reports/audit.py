@@ -14,8 +14,8 @@ import msgspec
 
 from perfvcs.check import NothingToCompare
 from perfvcs.errors import UsageError
-from perfvcs.reports.replay import FEWEST_EXECUTIONS, JUDGED, ReplayRecord, records
-from perfvcs.repository import HISTORY, Repository
+from perfvcs.reports.replay import FEWEST_AUDITED, JUDGED_WORDS, ReplayRecord, records
+from perfvcs.repository import NEAREST_ANCESTORS, Repository
 from perfvcs.state import State
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.columns import COLUMNS
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from perfvcs.measure.request import Request
 
 LIMIT = 0.02  # false alarms that a gate is still trusted with
-CONFIDENCE = 0.95  # that the true rate is above the lower bound
+AUDIT_CONFIDENCE = 0.95  # that the true rate is above the lower bound
 TRIALS = 3  # below, one alarm alone would be above the limit
-BLOCKS = 30  # executions a side of an audit, at least; twice those of a check
+AUDIT_EXECUTIONS = 30  # executions a side of an audit, at least; twice those of a check
 SUSPICIOUS = 0.1  # of the parts of a session, from which a unit is named
 LISTED = 5
-CURE = "Take more executions (`perf plan` says how many) or a larger --delta, and run `perf check --audit` again."
+AUDIT_CURE = "Take more executions (`perf plan` says how many) or a larger --delta, and run `perf check --audit` again."
 
 
 class UntrustedGate(UsageError):
@@ -74,7 +74,7 @@ class Audit:
     def conclusion(self) -> str:
         """What to make of it, in a sentence."""
         if self.refused:
-            return f"Too many false alarms: `perf check --gate` is refused. {CURE}"
+            return f"Too many false alarms: `perf check --gate` is refused. {AUDIT_CURE}"
         if self.low > LIMIT:
             return "These were false alarms, but so few trials may be bad luck: perf check --audit again adds to them."
         if self.high > LIMIT:
@@ -125,13 +125,13 @@ def measure(
     from perfvcs.plan.automatic import planned
     from perfvcs.rules import FILE
 
-    if request.executions is not None and request.executions < FEWEST_EXECUTIONS:
-        raise UsageError(f"an audit of {counted(request.executions, 'pair')} says nothing: give -n {FEWEST_EXECUTIONS} or more")
+    if request.executions is not None and request.executions < FEWEST_AUDITED:
+        raise UsageError(f"an audit of {counted(request.executions, 'pair')} says nothing: give -n {FEWEST_AUDITED} or more")
     state = repository.current(revision)
     config = load(repository.project.root / FILE)
     if request.executions is None:
         cells, _ = planned(repository, request.apply(config)[0], state.commit)
-        pairs = max(BLOCKS, *(2 * cell.executions * cell.binaries for cell in cells))
+        pairs = max(AUDIT_EXECUTIONS, *(2 * cell.executions * cell.binaries for cell in cells))
         request = replace(request, executions=pairs * executor.width)
     outcome, _ = settle(repository, config, (state, state), request, progress, delta, executor=executor)
     if not outcome.profiles:
@@ -153,7 +153,7 @@ def audit(
 
 def require(repository: Repository, target: State, changes: Sequence[Change], *, delta: float | None, method: str) -> None:
     """Raises UntrustedGate where the audits stored for what was compared show more false alarms than a gate can have."""
-    judged = {change.series for change in changes if change.word in JUDGED}
+    judged = {change.series for change in changes if change.word in JUDGED_WORDS}
     found = _audit(repository, target, delta=delta, method=method, series=judged)
     if found is not None and found.refused:
         raise UntrustedGate(
@@ -166,7 +166,7 @@ def require(repository: Repository, target: State, changes: Sequence[Change], *,
 def distrusted(repository: Repository) -> dict[str, str]:
     """The hosts whose newest audits show more false alarms than a gate can have, with what these show and the cure."""
     head = repository.project.head
-    commits = list(islice(repository.with_profiles(repository.project.walk(head)), HISTORY)) if head else []
+    commits = list(islice(repository.with_profiles(repository.project.walk(head)), NEAREST_ANCESTORS)) if head else []
     hosts: dict[str, dict[str, dict[str, list[float]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for one in records(repository, commits, delta=None, method="auto", by_host=True) if commits else ():
         hosts[one.host][one.session][one.series].append(one.rate)
@@ -186,7 +186,7 @@ def _audit(
     repository: Repository, state: State, *, delta: float | None, method: str, series: Collection[str] | None
 ) -> Audit | None:
     """The audit of what is stored; None where there is nothing to audit."""
-    commits = [state.commit, *islice(repository.measured_ancestors(state.commit), HISTORY)]
+    commits = [state.commit, *islice(repository.measured_ancestors(state.commit), NEAREST_ANCESTORS)]
     every = records(repository, commits, delta=delta, method=method)
     found = [one for one in every if series is None or one.series in series]
     if not found:
@@ -217,6 +217,6 @@ def bounds(rate: float, trials: int) -> tuple[float, float]:
     from scipy.special import betaincinv
 
     hits = rate * trials
-    low = 0.0 if hits <= 0 else float(betaincinv(hits, trials - hits + 1, 1 - CONFIDENCE))
-    high = 1.0 if hits >= trials else float(betaincinv(hits + 1, trials - hits, CONFIDENCE))
+    low = 0.0 if hits <= 0 else float(betaincinv(hits, trials - hits + 1, 1 - AUDIT_CONFIDENCE))
+    high = 1.0 if hits >= trials else float(betaincinv(hits + 1, trials - hits, AUDIT_CONFIDENCE))
     return low, high

@@ -18,7 +18,7 @@ from perfvcs.text.words import counted
 if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
-UNITS = {"cpu": "s", "wall": "s"}
+TIME_UNITS = {"cpu": "s", "wall": "s"}
 MEASURES = {
     "instructions": "instructions",
     "bytecodes": "bytecode instructions",
@@ -89,12 +89,12 @@ def _not_the_code(blame: Blame) -> str:
     trial = blame.proved
     if trial is None:
         return "not the code: no source that is measured differs in more than comments and layout"
-    at = quantity(trial.level or 0.0, UNITS.get(blame.metric, "")).strip()
+    at = quantity(trial.level or 0.0, TIME_UNITS.get(blame.metric, "")).strip()
     return f"not the code: {blame.baseline[:10]} has {at} with {trial.path}: {trial.word}"
 
 
 def _effect(blame: Blame) -> str:
-    unit = UNITS.get(blame.metric, "")
+    unit = TIME_UNITS.get(blame.metric, "")
     span = "" if blame.low == blame.high else f" [{percent(blame.low)}, {percent(blame.high)}]"
     return f"{percent(blame.effect)}{span} {blame.metric} ({step(blame.a, blame.b, unit)})"
 
@@ -163,7 +163,7 @@ def _proof(blame: Blame) -> str:
     if trial.level is None:
         return f"not proved: {trial.reason}"
     besides = f" and {trial.besides.removeprefix('with ')}" if trial.besides else ""
-    unit = UNITS.get(blame.metric, "")
+    unit = TIME_UNITS.get(blame.metric, "")
     at = f"{quantity(trial.level, unit).strip()} without it{besides} ({percent(trial.level / blame.a - 1)} from {blame.baseline[:10]})"
     many = counted(trial.executions, "execution")
     if trial.word == "contributes":

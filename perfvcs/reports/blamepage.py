@@ -5,7 +5,7 @@ from __future__ import annotations
 from perfvcs.locate.finding import Blame
 from perfvcs.page.flames import rectangles
 from perfvcs.page.report import render
-from perfvcs.reports.blame import UNITS, lines
+from perfvcs.reports.blame import TIME_UNITS, lines
 from perfvcs.text.quantity import micro_sign, percent, quantity
 
 ROW = 16  # units of a flame graph's height
@@ -25,5 +25,5 @@ def page(blame: Blame) -> str:
         title=f"{blame.job}: {blame.baseline[:10]} -> {blame.target[:10]}", said="\n".join(lines(blame)), cause=cause,
         suspects=blame.suspects, trials=blame.tried, dependencies=blame.dependencies, flames=flames, measure=blame.measure,
         baseline=blame.baseline[:10],
-        share=lambda value: percent(value) if value else "", level=lambda value: quantity(value, UNITS.get(blame.metric, "")).strip(),
+        share=lambda value: percent(value) if value else "", level=lambda value: quantity(value, TIME_UNITS.get(blame.metric, "")).strip(),
     )  # fmt: skip

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Profiles = Callable[[Sequence[Header]], Sequence[Profile]]
 
 MOST_EXPLAINED = 5  # changes whose causes are looked for
-FUNCTIONS = 2  # that are named
+NAMED_FUNCTIONS = 2  # that are named
 FILES = 3
 NAME = 40  # characters of a function's name
 LARGEST_DIFF = 300  # files from which on nobody asks how many lines changed in each
@@ -90,7 +90,7 @@ def causes(before: Sequence[Header], after: Sequence[Header], read: Profiles, re
             if change.function != unit[1]
         ]
         if changes:
-            found[unit] = ["inside: " + "; ".join(map(str, changes[:FUNCTIONS]))]
+            found[unit] = ["inside: " + "; ".join(map(str, changes[:NAMED_FUNCTIONS]))]
     return found
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from perfvcs.check import compare
-from perfvcs.check.settling import IMPORT
+from perfvcs.check.settling import IMPORT_ADVICE
 from perfvcs.errors import NO_SPACE, PerfError, UsageError
 from perfvcs.formats import read, stem
 from perfvcs.git.project import NoRepository, Project, UnknownRevision
@@ -61,7 +61,7 @@ class FileCheck:
         """How to settle what another tool measured, else how to look at it; empty where nothing was compared."""
         compared = [change for change in self.report.comparisons if change.word != "not comparable"]
         if any(not change.settled and change.series in self.report.foreign for change in compared):
-            return IMPORT
+            return IMPORT_ADVICE
         return f"Next: perf show {shlex.join(map(str, self.paths))}" if compared else ""
 
 

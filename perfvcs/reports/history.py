@@ -11,8 +11,17 @@ from typing import TYPE_CHECKING
 
 from perfvcs.history import remarks
 from perfvcs.history.finding import title
-from perfvcs.history.judging import SHORTEST
-from perfvcs.reports.lasting import BENCHMARK, METRIC, WORD, StepOverSizes, described, indented, summed_up, together
+from perfvcs.history.judging import SHORTEST_SERIES
+from perfvcs.reports.lasting import (
+    BENCHMARK_WIDTH,
+    STEP_METRIC_WIDTH,
+    STEP_WORD_WIDTH,
+    StepOverSizes,
+    described,
+    indented,
+    summed_up,
+    together,
+)
 from perfvcs.text.characters import shorten
 from perfvcs.text.columns import COLUMNS
 from perfvcs.text.naming import apart
@@ -25,7 +34,7 @@ if TYPE_CHECKING:
 
 EMPTY: Mapping[int, Sequence[str]] = {}
 SCREEN = 24  # lines of a listing by default; the first commit is shown in any case
-COMMITS = SCREEN // 3  # that can have room: each takes three lines at least
+LISTED_COMMITS = SCREEN // 3  # that can have room: each takes three lines at least
 FEW = 2  # series of a commit that are listed one by one by default; of more, each word is summed up
 LISTED = 2  # remarks of one kind, and notes on series that begin anew, that are listed by default
 NAMES = 5  # listed before the rest is only counted
@@ -67,7 +76,8 @@ class Listing:
 
     def remark(self, remark: Remark) -> Paragraph:
         """A series with what it shows."""
-        head = f"  {remark.word:{WORD}}  {self.called[title(remark.line)]}, {shorten(metric_name(remark.line.metric), METRIC)}"
+        metric = shorten(metric_name(remark.line.metric), STEP_METRIC_WIDTH)
+        head = f"  {remark.word:{STEP_WORD_WIDTH}}  {self.called[title(remark.line)]}, {metric}"
         return Paragraph([head, *indented(": ".join(filter(None, [self._place(remark.line), remark.text])))])
 
     def _commit(self, commit: str) -> str:
@@ -108,7 +118,7 @@ def lines(
         yield "no commit here has profiles: measure some with `perf collect`"
         return
     steps = together(overview.findings)
-    shown = together(overview.of_newest(None if everything else commits or COMMITS))
+    shown = together(overview.of_newest(None if everything else commits or LISTED_COMMITS))
     most = None if everything else LISTED
     now, others = _unusual(overview), _remarks(overview)
     names = [*(title(one.line) for one in (*now[:most], *others[:most])), *(one.title for one in shown)]
@@ -143,7 +153,7 @@ def _fitting(paragraphs: Sequence[Paragraph], room: int) -> list[Paragraph]:
 def _called(titles: Iterable[str]) -> dict[str, str]:
     """By title the name of each benchmark in its column, of which no two look alike."""
     unique = list(dict.fromkeys(titles))
-    return dict(zip(unique, apart(unique, BENCHMARK), strict=True))
+    return dict(zip(unique, apart(unique, BENCHMARK_WIDTH), strict=True))
 
 
 def _unusual(overview: Overview) -> list[Remark]:
@@ -191,7 +201,7 @@ def _ending(overview: Overview, *, everything: bool) -> Iterator[str]:
         called = _called(name for name, _ in overview.short)
         named = ", ".join(f"{called[name]} {metric_name(metric)}" for name, metric in overview.short[:NAMES])
         more = f" and {len(overview.short) - NAMES} more" if len(overview.short) > NAMES else ""
-        yield from _note(f"too short, fewer than {SHORTEST} measured commits: {named}{more}")
+        yield from _note(f"too short, fewer than {SHORTEST_SERIES} measured commits: {named}{more}")
         if overview.commits > 1:
             first, last = (commit[:10] for commit in overview.ends)
             yield f"Next: perf check {first}..{last} compares each with the one before."

@@ -156,13 +156,13 @@ def _reconfigurations(members: Sequence[HostSession]) -> list[Reconfiguration]:
 def _audits(repository: Repository) -> dict[tuple[str, str], AuditCount]:
     """What the newest A/A sessions showed, by session and host."""
     from perfvcs.reports.replay import records
-    from perfvcs.repository import HISTORY
+    from perfvcs.repository import NEAREST_ANCESTORS
 
     head = repository.project.head
     if head is None:
         return {}
     found: dict[tuple[str, str], AuditCount] = {}
-    commits = list(islice(repository.with_profiles(repository.project.walk(head)), HISTORY))
+    commits = list(islice(repository.with_profiles(repository.project.walk(head)), NEAREST_ANCESTORS))
     for one in records(repository, commits, delta=None, method="auto", by_host=True) if commits else ():
         known = found.get((one.session, one.host), AuditCount(0, 0))
         found[one.session, one.host] = AuditCount(known.comparisons + 1, known.called + one.called)

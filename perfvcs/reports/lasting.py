@@ -18,12 +18,12 @@ from perfvcs.text.words import counted, metric_name
 if TYPE_CHECKING:
     from perfvcs.history.finding import Finding
 
-WORD = 11  # the longest word
-MARGIN = WORD + 4
-BENCHMARK = 38
-METRIC = 15
+STEP_WORD_WIDTH = 11  # the longest word
+MARGIN = STEP_WORD_WIDTH + 4
+BENCHMARK_WIDTH = 38
+STEP_METRIC_WIDTH = 15
 DETECTORS = {"series": "the series"}
-TURNS = "measured in turns"
+MEASURED_IN_TURNS = "measured in turns"
 LEAST_P = 1e-99  # a p below is printed as this bound
 
 
@@ -62,10 +62,10 @@ def described(grouped: StepOverSizes, called: str, location: str, host: Sequence
     ``location`` is its environment where there are several; ``host`` is what changed meanwhile on its host.
     """
     finding, line = grouped.finding, grouped.finding.line
-    yield f"  {finding.word:{WORD}}  {called:{BENCHMARK}}  {sparkline(finding.around)}".rstrip()
+    yield f"  {finding.word:{STEP_WORD_WIDTH}}  {called:{BENCHMARK_WIDTH}}  {sparkline(finding.around)}".rstrip()
     yield from indented(location)
     size = change(finding.effect, finding.low, finding.high)
-    yield from indented(f"{_metric(finding):{METRIC}} {size:<23} {step(*finding.judged_levels, line.unit)}")
+    yield from indented(f"{_metric(finding):{STEP_METRIC_WIDTH}} {size:<23} {step(*finding.judged_levels, line.unit)}")
     yield from indented("; ".join(filter(None, (_at(finding), _others(grouped)))))
     yield from indented("; ".join(filter(None, (_range(finding), _p(finding.p), _by(finding.detectors)))))
     yield from indented(finding.contradiction and f"contradicted: {finding.contradiction}")
@@ -80,7 +80,7 @@ def summed_up(members: Sequence[StepOverSizes], called: str, location: str, host
     first = members[0].finding
     effects = sorted(one.finding.effect for one in members)
     spread = f"{percent(effects[0])} to {percent(effects[-1])}, median {percent(median(effects))}"
-    yield f"  {first.word:{WORD}}  {counted(len(members), 'series', 'series')}: {spread}"
+    yield f"  {first.word:{STEP_WORD_WIDTH}}  {counted(len(members), 'series', 'series')}: {spread}"
     yield from indented(f"most: {', '.join(filter(None, (called, _metric(first), location)))}, {first.levels}")
     yield from indented(_range(min((one.finding for one in members), key=lambda finding: finding.commits)))
     contradicted = sum(bool(one.finding.contradiction) for one in members)
@@ -103,7 +103,7 @@ def _meanwhile(changes: Sequence[str]) -> str:
 
 
 def _metric(finding: Finding) -> str:
-    return shorten(metric_name(finding.line.metric), METRIC)
+    return shorten(metric_name(finding.line.metric), STEP_METRIC_WIDTH)
 
 
 def _at(finding: Finding) -> str:
@@ -138,4 +138,4 @@ def _p(p: float | None) -> str:
 
 def _by(detectors: Sequence[str]) -> str:
     by = ", ".join(DETECTORS[name] for name in detectors if name in DETECTORS)
-    return "; ".join(filter(None, (TURNS if "turns" in detectors else "", by and f"by {by}")))
+    return "; ".join(filter(None, (MEASURED_IN_TURNS if "turns" in detectors else "", by and f"by {by}")))

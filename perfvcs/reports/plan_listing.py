@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 NAME, MEAN, VARIES, FINDS, OPTION = 12, 10, 7, 9, 10
 TIMES = ("wall", "cpu")
-UNITS = 6  # of a program, shown without -v
+SHOWN_UNITS = 6  # of a program, shown without -v
 
 
 def design(survey: Survey) -> str:
@@ -41,7 +41,7 @@ def table(survey: Survey, rows: Sequence[PlanRow], *, verbose: bool) -> Iterator
         yield "  no execution has a value"
     listed = selected(rows, verbose=verbose)
     units = list(dict.fromkeys((row.variation.uid, row.variation.size) for row in listed))
-    kept = units if verbose else units[:UNITS]
+    kept = units if verbose else units[:SHOWN_UNITS]
     what = "builds" if survey.binaries > 1 else "executions"
     if any(row.options for row in listed):
         yield f"{f'{what} to find':>{COLUMNS}}"

@@ -7,7 +7,7 @@ from math import floor, sqrt
 from typing import TYPE_CHECKING
 
 from perfvcs.plan.design import FEWEST_REPLICATES, Option, builds
-from perfvcs.plan.inside import NOTABLE
+from perfvcs.plan.inside import NOTABLE_CORRELATION
 from perfvcs.text.quantity import number, quantity
 from perfvcs.text.words import counted
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perfvcs.plan.variation import Variation
 
 LARGEST_EFFECT = 10.0  # effect that is still shown as a number
-FEW_DF = 9  # degrees of freedom below which a plan is a rough one
+ROUGH_DF = 9  # degrees of freedom below which a plan is a rough one
 STRONG = 1.5  # impact factor
 SHIFTED = 1.2  # the most that the control may be where executions merely shift their measurements
 NEGLIGIBLE = 0.05  # share of the variance between executions below which that within does not matter
@@ -36,7 +36,7 @@ def meaning(row: PlanRow, survey: Survey, name: str) -> Iterator[str]:
     count, what = (survey.binaries, "build") if survey.binaries > 1 else (survey.executions, "execution")
     if count < FEWEST_REPLICATES:
         yield f"{counted(count, what)} a side settle nothing: a verdict needs at least {FEWEST_REPLICATES}, better 10"
-    if one.df < FEW_DF:
+    if one.df < ROUGH_DF:
         yield f"a rough plan: so few {what}s say little about the noise; measure more, or again"
     if one.inside is None:
         yield "one measurement per execution: differences within and between executions cannot be separated, so only executions count"
@@ -87,7 +87,7 @@ def levels(row: PlanRow, inside: Inside, survey: Survey, name: str, *, verbose: 
         many = inside.warmup > 1
         first = f"first {inside.warmup} measurements of an execution are" if many else "first measurement of an execution is"
         yield f"{name}: the {first} slower or faster than the rest: warm up inside the program"
-    if inside.dependence is not None and abs(inside.dependence) > NOTABLE:
+    if inside.dependence is not None and abs(inside.dependence) > NOTABLE_CORRELATION:
         yield f"{name}: a measurement depends on the one before it (autocorrelation {inside.dependence:.1f}), so more of them say less"
     if one.measurements > 1 and inside.executions and inside.within is not None and survey.binaries == 1:
         if inside.within**2 < NEGLIGIBLE * inside.executions**2:

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 CALLED = ("degradation", "improvement")
-JUDGED = (*CALLED, "same", "inconclusive", "suspected")
-SESSIONS = 10  # the newest that count
-FEWEST_EXECUTIONS = 5  # executions of an A/A session that say anything
+JUDGED_WORDS = (*CALLED, "same", "inconclusive", "suspected")
+NEWEST_SESSIONS = 10  # the newest that count
+FEWEST_AUDITED = 5  # executions of an A/A session that say anything
 EXECUTIONS = 10  # of a check where perf.toml does not say
-DRAWS = 60  # random subsets of a session's blocks
+SUBSETS = 60  # random subsets of a session's blocks
 BUDGET = 2000  # comparisons of all subsets of a session
 CACHE = "audits.json"
 KEPT = 8  # replays that the cache holds
@@ -64,7 +64,9 @@ def records(
 
     counts, rules = counts_of(repository, commits[0]), repository.rules
     paths = [[header.path for pair in pairs for header in pair] for pairs in twins.values()]
-    about = msgspec.json.encode([__version__, delta, method, repr(rules), sorted(counts.items()), paths, DRAWS, BUDGET, by_host])
+    about = msgspec.json.encode(
+        [__version__, delta, method, repr(rules), sorted(counts.items()), paths, SUBSETS, BUDGET, by_host]
+    )
     key, cache = hashlib.sha256(about).hexdigest(), _Cache(repository.home / CACHE)
     if (known := cache.get(key)) is not None:
         return known
@@ -124,7 +126,7 @@ def pairs_of(headers: Sequence[Header]) -> dict[str, list[tuple[Header, Header]]
     for first, *_, last in ordered:
         if first.environment.fingerprint == machines[first.job.key]:
             sessions[first.collected.session].append((first, last))
-    return dict(list(sessions.items())[-SESSIONS:])
+    return dict(list(sessions.items())[-NEWEST_SESSIONS:])
 
 
 def counts_of(repository: Repository, revision: str) -> dict[tuple[str, str], int]:
@@ -148,7 +150,7 @@ def replayed(
     """The changes called in a whole session, and those in random subsets of its blocks, as many as a check takes."""
     import numpy as np
 
-    usable = [pair for pair in pairs if len(_blocks(pair)) >= FEWEST_EXECUTIONS]
+    usable = [pair for pair in pairs if len(_blocks(pair)) >= FEWEST_AUDITED]
     if not usable:
         return [], []
     whole = _judged(judge, usable)
@@ -162,7 +164,7 @@ def replayed(
     if all(count == len(_blocks(pair)) or several for pair, count, several in zip(usable, taken, builds, strict=True)):
         return whole, [whole]
     subsets = []
-    for _ in range(max(1, min(DRAWS, BUDGET // max(1, len(whole))))):
+    for _ in range(max(1, min(SUBSETS, BUDGET // max(1, len(whole))))):
         drawn = [
             pair if several else _part(pair, set(rng.permutation(_blocks(pair))[:count].tolist()))
             for pair, count, several in zip(usable, taken, builds, strict=True)
@@ -188,7 +190,7 @@ def _unit(change: Change) -> tuple[str, str, str, float | None, str]:
 
 def _judged(judge: Judge, pairs: Sequence[Twins]) -> list[Change]:
     report = judge([first for first, _ in pairs], [last for _, last in pairs])
-    return [change for change in report.changes if change.word in JUDGED]
+    return [change for change in report.changes if change.word in JUDGED_WORDS]
 
 
 def _blocks(pair: Twins) -> list[int]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LABEL = 34  # characters of a benchmark's name
 VERSION = 11
-UNITS = 8  # functions of one profile that are shown
+SHOWN_FUNCTIONS = 8  # functions of one profile that are shown
 
 
 def stored(outcome: CampaignOutcome) -> Iterator[str]:
@@ -63,7 +63,7 @@ def _units(profile: Profile) -> Iterator[str]:
     counts = np.bincount(unit, minlength=len(rows.names))
     order = [number for number in np.argsort(-counts, kind="stable").tolist() if counts[number]]
     metric = next((name for name, about in profile.metrics.items() if about.better != "none"), None)
-    names = apart([rows.names[number] for number in order[:UNITS]], LABEL)
+    names = apart([rows.names[number] for number in order[:SHOWN_FUNCTIONS]], LABEL)
     width = max(map(len, names), default=0)
     lines = []
     for number, name in zip(order, names, strict=False):
@@ -78,7 +78,7 @@ def _units(profile: Profile) -> Iterator[str]:
         if metric and np.isfinite(values := rows.array(metric)[own]).any():
             parts.append(f"median {quantity(float(np.nanmedian(values)), profile.metrics[metric].unit)}")
         lines.append("  ".join(parts))
-    if len(order) > UNITS:
-        lines.append(f"and {len(order) - UNITS} more: perf show {profile.commit[:10]}")
+    if len(order) > SHOWN_FUNCTIONS:
+        lines.append(f"and {len(order) - SHOWN_FUNCTIONS} more: perf show {profile.commit[:10]}")
     indent = max(2, min(12, COLUMNS - max(map(len, lines), default=0)))
     yield from (f"{'':{indent}}{line}" for line in lines)

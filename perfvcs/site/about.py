@@ -7,7 +7,7 @@ from collections import defaultdict
 from perfvcs.site import model
 from perfvcs.site.contents import Contents, metric
 from perfvcs.site.front import notes
-from perfvcs.site.names import NAME
+from perfvcs.site.names import BENCHMARK_NAME
 from perfvcs.site.output import digest, packed
 from perfvcs.site.pages import AboutPage, ListedBenchmark
 from perfvcs.site.series import COMMAND, command
@@ -32,7 +32,7 @@ def page(contents: Contents) -> AboutPage:
     return AboutPage(
         environments=list(contents.environments.values()),
         benchmarks=[
-            ListedBenchmark(shorten(label, NAME), shorten(collector, NAME), commands[label, collector], links)
+            ListedBenchmark(shorten(label, BENCHMARK_NAME), shorten(collector, BENCHMARK_NAME), commands[label, collector], links)
             for (label, collector), links in pages.items()
         ],
         notes=told,

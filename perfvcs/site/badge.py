@@ -7,13 +7,13 @@ from perfvcs.text.words import counted
 LEFT = "performance"
 LETTER = 6.6  # pixels that a letter takes on average, in 11 pixels of Verdana
 PAD = 8
-GREY, GREEN, RED = "#4a4a4a", "#00684a", "#a33c00"  # white on each has a contrast of at least 4.5
+GREY, GREEN_PAPER, RED = "#4a4a4a", "#00684a", "#a33c00"  # white on each has a contrast of at least 4.5
 
 
 def badge(open_: int) -> bytes:
     """The badge for so many open degradations."""
     text = counted(open_, "open degradation") if open_ else "no open degradation"
-    colour = RED if open_ else GREEN
+    colour = RED if open_ else GREEN_PAPER
     sign = "▲ " if open_ else ""
     left, right = (round(LETTER * len(part) + 2 * PAD) for part in (LEFT, sign + text))
     return (

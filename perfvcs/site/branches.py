@@ -109,7 +109,8 @@ class Branches:
             changes = tallied(counts) or "no change found"
             sentence = f"{changes}; {known:,} of {counted(len(words), 'comparison')} decided"
         branch = model.BranchData(
-            name=shorten(unmerged.ref.name, names.NAME), url=f"branches/{names.slug(unmerged.ref.name, of=unmerged.ref.reference)}.html",
+            name=shorten(unmerged.ref.name, names.BENCHMARK_NAME),
+            url=f"branches/{names.slug(unmerged.ref.name, of=unmerged.ref.reference)}.html",
             forge=self._forge.of_request(unmerged.ref.number) or None, newest=self._commit(unmerged.measured[0]),
             base=self._commit(unmerged.base) if unmerged.base else None, commits=len(unmerged.commits), measured=len(unmerged.measured),
             sentence=sentence, word=next((word for word, _ in counts), "same" if known else ""),
@@ -128,10 +129,11 @@ class Branches:
         number = self._published.get((verdict.series, verdict.uid, verdict.size, verdict.metric, environment))
         known = contents.environments.get(environment)
         return model.MovedData(
-            benchmark=shorten(name + size, names.NAME) if number is None else contents.benchmark(contents.record.series[number]),
-            metric=shorten(metric_name(verdict.metric), names.NAME), environment=known.name if known else environment[: names.SHORT],
+            benchmark=shorten(name + size, names.BENCHMARK_NAME) if number is None else contents.benchmark(contents.record.series[number]),
+            metric=shorten(metric_name(verdict.metric), names.BENCHMARK_NAME),
+            environment=known.name if known else environment[: names.ID_DIGITS_SHOWN],
             url=None if number is None else contents.urls[number], since=self._commit(branch.base or ""),
-            levels=levels, cell=cell(verdict, word, after, (branch.base or "")[: names.SHORT]),
+            levels=levels, cell=cell(verdict, word, after, (branch.base or "")[: names.ID_DIGITS_SHOWN]),
         )  # fmt: skip
 
     @cached_property
@@ -145,8 +147,8 @@ class Branches:
         if place is not None and commit in self._contents.record.details:
             return self._contents.commit(place)
         if commit not in self._details:
-            return model.CommitData(commit, commit[: names.SHORT], "", "", "")
-        return names.commit(self._details[commit], commit[: names.SHORT], None)
+            return model.CommitData(commit, commit[: names.ID_DIGITS_SHOWN], "", "", "")
+        return names.commit(self._details[commit], commit[: names.ID_DIGITS_SHOWN], None)
 
 
 def key(page: BranchPage | BranchList) -> str:

@@ -18,7 +18,7 @@ from perfvcs.text.quantity import at_sizes, step
 
 FILES = 200
 MOVED = 400  # series in a table
-STEPS = 500  # changes that are laid to one commit
+LISTED_STEPS = 500  # changes that are laid to one commit
 MOVING = ("degradation", "improvement", "suspected")
 MAY = 100  # changes that may have come with a commit and more likely came with another
 NEAR = 20  # commits that such a change may be: one that may be any of more says nothing of each, and moves with every new commit
@@ -130,11 +130,11 @@ class Commits:
         diff = contents.diffs.of(contents.record.commits[number]).first(FILES)
         found = self._found(number)
         judged, moved = list(found.values()), [pair for pair, one in found.items() if one.verdict.word in MOVING]
-        left_out = max(0, len(own[number]) - STEPS) + max(0, len(moved) - MOVED)
+        left_out = max(0, len(own[number]) - LISTED_STEPS) + max(0, len(moved) - MOVED)
         around = [None if other is None else contents.commit(other) for other in (self._near(turn - 1), self._near(turn + 1))]
         return Revision(
             commit=contents.commit(number), parents=list(contents.record.details[contents.record.commits[number]].parents),
-            files=diff.files, more=diff.more, steps=[contents.with_suspects(*pair) for pair in own[number][:STEPS]],
+            files=diff.files, more=diff.more, steps=[contents.with_suspects(*pair) for pair in own[number][:LISTED_STEPS]],
             may=[contents.possible(*pair) for pair in may[number][:MAY]], moved=[self._row(*pair) for pair in moved[:MOVED]],
             left_out=left_out, sentence=answer.sentence(judged), jobs=answer.jobs(judged),
             rest=answer.rest(judged, self._every[number] - len(self._judged.get(number, []))), next=self._next(number, found),

@@ -18,7 +18,7 @@ from perfvcs.site.drawing import LARGEST_EXPONENT, SeriesDrawing, drawings
 from perfvcs.site.status import ChangeStatus, retired, statuses
 from perfvcs.site.suspicion import Suspicions
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import UNIT, change, percent, quantity
+from perfvcs.text.quantity import UNIT_WIDTH, change, percent, quantity
 from perfvcs.text.quantity import step as levels_text
 from perfvcs.text.words import ambiguous, metric_name, metric_rank
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 GROUPED = 8  # files of a commit among others
 TITLE = 90  # characters of a commit's title
 LEAST_CHANCE = 1e-12  # a chance below is not told apart
-METRIC = 60  # characters
+METRIC_CHARACTERS = 60  # characters
 REASON = 200
 TEXTS = {"inconclusive": "?", "not comparable": "✕"}
 
@@ -157,7 +157,7 @@ class Contents:
     def short(self, number: int) -> str:
         """The short id of a commit of the record."""
         commit = self.record.commits[number]
-        return self._shorts.get(commit, commit[: names.SHORT])
+        return self._shorts.get(commit, commit[: names.ID_DIGITS_SHOWN])
 
     def commit(self, number: int) -> model.CommitData:
         """A commit of the record."""
@@ -169,7 +169,7 @@ class Contents:
     def _about(self, details: Commit) -> model.CommitData:
         """A commit that may have no profiles, and so no page."""
         short = self._shorts.get(details.id)
-        return names.commit(details, short or details.id[: names.SHORT], f"commits/{short}.html" if short else None)
+        return names.commit(details, short or details.id[: names.ID_DIGITS_SHOWN], f"commits/{short}.html" if short else None)
 
     @cached_property
     def ambiguous(self) -> set[names.What]:
@@ -179,7 +179,7 @@ class Contents:
     def benchmark(self, series: SeriesRecord, *, sized: bool = True) -> str:
         """The benchmark's name, with its size (``sized``), and with its collector if several measured the same."""
         line = series.line
-        name = shorten(labelled(line.job.label, line.uid, line.size if sized else None), names.NAME)
+        name = shorten(labelled(line.job.label, line.uid, line.size if sized else None), names.BENCHMARK_NAME)
         return f"{name} ({line.job.collector})" if names.what(line) in self.ambiguous else name
 
     def environment(self, series: SeriesRecord) -> model.EnvironmentData:
@@ -201,7 +201,7 @@ class Contents:
         told = figures(finding)
         return model.StepData(
             word=finding.word, direction=finding.direction, state=status.state, reason=status.reason,
-            benchmark=self.benchmark(series), metric=metric(series), unit=shorten(series.line.unit, UNIT),
+            benchmark=self.benchmark(series), metric=metric(series), unit=shorten(series.line.unit, UNIT_WIDTH),
             environment=self.environment(series).name, url=self.urls[number], commit=self.commit(finding.turn),
             first=self.short(self.places[finding.first]), last=self.short(self.places[finding.last]), commits=finding.commits,
             effect=told.effect, low=told.low, high=told.high, before=told.before, after=told.after, p=told.p,
@@ -318,7 +318,7 @@ def level(series: SeriesRecord, turn: int) -> float:
 
 def metric(series: SeriesRecord) -> str:
     """The metric's name."""
-    return shorten(metric_name(series.line.metric), METRIC)
+    return shorten(metric_name(series.line.metric), METRIC_CHARACTERS)
 
 
 def effect(difference: float) -> float | None:

@@ -9,11 +9,11 @@ from perfvcs.git.project import Project
 from perfvcs.site.model import FileData
 from perfvcs.text.characters import shorten
 
-PATH = 160  # characters
+PATH_WIDTH = 160  # characters
 MOST_FILES = 400  # files of a commit that are kept, the others are only counted
 BATCH = 500  # commits
 START = "\x1e"
-LOG = (
+LOG_COMMAND = (
     "log", "-z", "--no-walk=unsorted", "--stdin", "--no-show-signature", "--diff-merges=first-parent", "--name-status", "--no-renames",
     "-O/dev/null",  # in git's own order, whatever somebody has set
     f"--format={START}%H",
@@ -43,7 +43,7 @@ class Diffs:
         missing = [commit for commit in dict.fromkeys(commits) if commit not in self._known]
         for start in range(0, len(missing), BATCH):
             batch = missing[start : start + BATCH]
-            listed = self._project.git("-c", "log.showRoot=true", *LOG, text="\n".join(batch) + "\n")
+            listed = self._project.git("-c", "log.showRoot=true", *LOG_COMMAND, text="\n".join(batch) + "\n")
             self._known |= dict.fromkeys(batch, Diff([])) | _diffs(listed)
 
     def of(self, commit: str) -> Diff:
@@ -65,7 +65,7 @@ def _diffs(listed: str) -> dict[str, Diff]:
             files.append((status[:1], next(tokens)))
     return {
         commit: Diff(
-            [FileData(status, shorten(path, PATH)) for status, path in files[:MOST_FILES]], max(0, len(files) - MOST_FILES)
+            [FileData(status, shorten(path, PATH_WIDTH)) for status, path in files[:MOST_FILES]], max(0, len(files) - MOST_FILES)
         )
         for commit, files in found.items()
     }

@@ -15,7 +15,7 @@ from perfvcs.text.characters import shorten
 from perfvcs.text.words import tallied
 
 ENTRIES = 100
-TOLD = 50  # changes of one entry
+ENTRY_CHANGES = 50  # changes of one entry
 SPACE = uuid.UUID("6f0c2a3e-52a1-5d0a-9c3c-1f6f8a7b2d10")  # of ids where there is no address
 PLAIN = re.compile(r"[!-~]+")  # characters of an address
 EPOCH = "1970-01-01T00:00:00Z"
@@ -69,8 +69,8 @@ def _entry(group: GroupData, home: str, root: str) -> str:
     told = tallied((word, count) for word, count in words.items() if count)
     address = f"{root}{commit.url or 'changes.html'}"
     name = f"{home}{commit.url}" if root else f"urn:uuid:{uuid.uuid5(SPACE, home + commit.id)}"
-    more = [f"and {len(group.steps) - TOLD} more"] if len(group.steps) > TOLD else []
-    content = "\n".join([*map(_sentence, group.steps[:TOLD]), *more])
+    more = [f"and {len(group.steps) - ENTRY_CHANGES} more"] if len(group.steps) > ENTRY_CHANGES else []
+    content = "\n".join([*map(_sentence, group.steps[:ENTRY_CHANGES]), *more])
     return (
         f"<entry><title>{_text(f'{commit.short} {commit.title}: {told}')}</title><id>{_text(name)}</id>"
         f"<updated>{moment(commit.when)}</updated><author><name>{_text(commit.author or 'unknown')}</name></author>"

@@ -18,7 +18,7 @@ import msgspec
 from perfvcs.errors import CURES, PerfError, UsageError
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.fork import shared
-from perfvcs.site.model import FORMAT
+from perfvcs.site.model import SITE_FORMAT
 from perfvcs.site.output import Output, digest
 from perfvcs.text.characters import shorten
 
@@ -88,7 +88,7 @@ class Folder:
             ):
                 found.append(output)
         if foreign:
-            raise Foreign(f"{_listed(foreign)} in {self.path} would be overwritten: {CURE}")
+            raise Foreign(f"{_listed(foreign)} in {self.path} would be overwritten: {FOLDER_CURE}")
         return found
 
     def begin(self, generator: str, outputs: Sequence[Output]) -> None:
@@ -164,7 +164,7 @@ class Folder:
         _write(*self._place(path), content)
 
 
-CURE = "publish into a folder of its own"
+FOLDER_CURE = "publish into a folder of its own"
 
 
 @contextmanager
@@ -180,7 +180,7 @@ def opened(path: Path) -> Iterator[Folder]:
         manifest = _manifest(path, top)
         _sweep(top)
         if manifest is None:  # noted before anything else is made: what a full disk or a kill outputs is known as ours
-            manifest = Manifest(FORMAT, "")
+            manifest = Manifest(SITE_FORMAT, "")
             _write(top, MANIFEST, _encoded(manifest))
         descriptors = {"": top}
         for name in FOLDERS:
@@ -210,7 +210,7 @@ def _open(stack: ExitStack, name: str, parent: int | None, path: Path) -> int:
     except OSError as error:
         if error.errno not in (errno.ELOOP, errno.ENOTDIR):
             raise
-        raise Foreign(f"{path} is not a folder of the site: {CURE}, or remove it") from None
+        raise Foreign(f"{path} is not a folder of the site: {FOLDER_CURE}, or remove it") from None
     stack.callback(os.close, number)
     return number
 
@@ -249,10 +249,10 @@ def _manifest(path: Path, top: int) -> Manifest | None:
     except FileNotFoundError:
         others = sorted(name for name in os.listdir(top) if name not in TOLERATED and not name.endswith(SUFFIX))
         if others:
-            raise Foreign(f"{path} is neither empty nor a site of perfvcs, it has {_listed(others)}: {CURE}") from None
+            raise Foreign(f"{path} is neither empty nor a site of perfvcs, it has {_listed(others)}: {FOLDER_CURE}") from None
         return None
     except OSError:
-        raise Foreign(f"{path / MANIFEST} was not written by perfvcs: {CURE}") from None
+        raise Foreign(f"{path / MANIFEST} was not written by perfvcs: {FOLDER_CURE}") from None
     with open(number, "rb") as file:
         about = os.fstat(number)
         try:
@@ -263,7 +263,7 @@ def _manifest(path: Path, top: int) -> Manifest | None:
             raise Foreign(
                 f"{path / MANIFEST} is damaged, and without it nobody knows which files perfvcs wrote: remove {path}"
             ) from None
-    if found.format != FORMAT:
+    if found.format != SITE_FORMAT:
         raise Foreign(f"{path} was published by another version ({shorten(found.format, 40)}): remove it, or update perfvcs")
     return found
 

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 from perfvcs.errors import UsageError
 from perfvcs.text.characters import shorten
 
-NONE = "none"
+NO_FORGE = "none"
 PLAIN = re.compile(r"[!-~]+")  # characters of an address
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 SHORT_FORM = re.compile(r"(?:[^/@:\s]+@)?(?P<host>[^/@:\s]+):(?!//)(?P<path>[^:]+)")  # of ssh: git@host:owner/project.git
@@ -73,7 +73,7 @@ def guessed(address: str) -> Forge:
 
 def given(template: str) -> Forge:
     """By a template of the address of a commit, with ``{id}``, or ``none``; raises UsageError."""
-    if template == NONE:
+    if template == NO_FORGE:
         return Forge()
     try:
         parts = urlsplit(template)
@@ -86,6 +86,6 @@ def given(template: str) -> Forge:
     if not sound:
         raise UsageError(
             f"--commit-url {shorten(template, 80)} is not the address of a commit: give one like "
-            f"https://example.org/project/commit/{{id}}, or `{NONE}`"
+            f"https://example.org/project/commit/{{id}}, or `{NO_FORGE}`"
         )
     return Forge(template)

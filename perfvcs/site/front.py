@@ -10,7 +10,7 @@ from perfvcs.site.output import digest, packed
 from perfvcs.site.pages import Front, RowData
 from perfvcs.site.series import fields
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import UNIT
+from perfvcs.text.quantity import UNIT_WIDTH
 from perfvcs.text.words import counted, metric_rank
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def _row(contents: Contents, number: int, versions: list[list[int | None]], envi
     statuses = [one.state for one in contents.statuses[number]]
     environment = environments[series.line.environment.fingerprint]
     return RowData(
-        benchmark=contents.benchmark(series), metric=metric(series), unit=shorten(series.line.unit, UNIT), better=series.line.better,
+        benchmark=contents.benchmark(series), metric=metric(series), unit=shorten(series.line.unit, UNIT_WIDTH), better=series.line.better,
         environment=environment, url=contents.urls[number],
         level=contents.value(series, len(series.places) - 1), state=min(statuses, key=lambda state: GRAVITY[state], default=""),
         trace=_trace(series), cells=[contents.cell(number, turns[place]) if place in turns else MISSING for place in versions[environment]],

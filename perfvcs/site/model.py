@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-FORMAT = "perfvcs-site/1"
+SITE_FORMAT = "perfvcs-site/1"
 State = Literal["open", "accepted", "over", "improvement"]
 
 

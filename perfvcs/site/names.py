@@ -16,10 +16,10 @@ from perfvcs.site import model
 from perfvcs.store.document import fold
 from perfvcs.text.characters import shorten
 
-SHORT = 10  # characters of a commit's id
-MARK = 10  # hex digits that tell addresses apart
-NAME = 160  # characters of a benchmark
-TITLE = 200  # of a commit's title
+ID_DIGITS_SHOWN = 10  # characters of a commit's id
+MARK_DIGITS = 10  # hex digits that tell addresses apart
+BENCHMARK_NAME = 160  # characters of a benchmark
+COMMIT_TITLE = 200  # of a commit's title
 WORDS = 40  # of an environment
 VALUE = 200  # of what is said about it
 FIELDS = 24
@@ -40,7 +40,7 @@ def what(line: Line) -> What:
 
 def slug(*names: str, of: object) -> str:
     """A readable file name without its ending, unique for what it stands for, and the same wherever it is computed."""
-    digest = hashlib.sha256(msgspec.json.encode(of)).hexdigest()[:MARK]
+    digest = hashlib.sha256(msgspec.json.encode(of)).hexdigest()[:MARK_DIGITS]
     return "-".join([*filter(None, map(fold, names)), digest])
 
 
@@ -52,14 +52,19 @@ def series_url(line: Line) -> str:
 def shorts(commits: Iterable[str]) -> dict[str, str]:
     """Short ids of commits; the full ones where two short ones are the same."""
     listed = list(commits)
-    counts = Counter(commit[:SHORT] for commit in listed)
-    return {commit: commit[:SHORT] if counts[commit[:SHORT]] == 1 else commit for commit in listed}
+    counts = Counter(commit[:ID_DIGITS_SHOWN] for commit in listed)
+    return {commit: commit[:ID_DIGITS_SHOWN] if counts[commit[:ID_DIGITS_SHOWN]] == 1 else commit for commit in listed}
 
 
 def commit(details: Commit, short: str, url: str | None) -> model.CommitData:
     """A commit as pages show it."""
     return model.CommitData(
-        details.id, short, shorten(details.title, TITLE), shorten(details.author, NAME), shorten(details.when, 40), url
+        details.id,
+        short,
+        shorten(details.title, COMMIT_TITLE),
+        shorten(details.author, BENCHMARK_NAME),
+        shorten(details.when, 40),
+        url,
     )
 
 

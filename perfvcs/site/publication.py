@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from perfvcs.git.project import Project
     from perfvcs.repository import Repository
 
-NEWEST = 12  # versions in the chart of the front page
+NEWEST_VERSIONS = 12  # versions in the chart of the front page
 PROFILES = 24  # pages of profiles
-TITLE = 120  # characters
+SITE_TITLE = 120  # characters
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class SiteOptions:
     """
 
     base_url: str = ""
-    newest: int = NEWEST
+    newest: int = NEWEST_VERSIONS
     profiles: int = PROFILES
     forge: Forge | None = None
 
@@ -108,7 +108,7 @@ def _publish(repository: Repository, folder: Path, revision: str, title: str, ch
     contents = Contents(repository, record)
     forge = _forge(repository.project) if choice.forge is None else choice.forge
     branches = Branches(repository, contents, forge)
-    name = shorten(title or f"{repository.project.home.name}: performance", TITLE)
+    name = shorten(title or f"{repository.project.home.name}: performance", SITE_TITLE)
     templates = Templates(name, contents.ambiguous, forge, branches=bool(branches.pages))
     outputs = [*_outputs(repository, contents, templates, choice), *_of_branches(branches, templates)]
     with opened(folder) as place:

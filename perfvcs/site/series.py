@@ -13,7 +13,7 @@ from perfvcs.site.drawing import known
 from perfvcs.site.output import digest, packed
 from perfvcs.site.pages import Mark, Remark, SeriesData, Track, Value
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import UNIT, interval, quantity, scale
+from perfvcs.text.quantity import UNIT_WIDTH, interval, quantity, scale
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
     from perfvcs.history.finding import Finding
 
-NEWEST = 25  # commits in the table of values
+NEWEST_VALUES = 25  # commits in the table of values
 COMMAND = 300  # characters
 SIBLINGS = 40
-STEPS = 300
+TABLE_STEPS = 300
 TRACKS, COMMITS, POINTS = 60, 6000, 18_000  # of a page: with more it would not stay below 3 MB
 
 
@@ -81,11 +81,11 @@ def page(contents: Contents, url: str) -> SeriesData:
     chosen = scale(float(np.exp(np.median(everything))), line.unit)
     steps = contents.ordered(contents.pages[url])
     return SeriesData(
-        benchmark=contents.benchmark(all_series[0]), metric=metric(all_series[0]), unit=shorten(line.unit, UNIT), better=line.better,
-        factor=chosen.factor, scaled=shorten(chosen.unit, UNIT), span=_span(everything, len(whole), line.unit),
+        benchmark=contents.benchmark(all_series[0]), metric=metric(all_series[0]), unit=shorten(line.unit, UNIT_WIDTH), better=line.better,
+        factor=chosen.factor, scaled=shorten(chosen.unit, UNIT_WIDTH), span=_span(everything, len(whole), line.unit),
         authors=[columns.authors[number] for number in authors.tolist()], ids=columns.ids[places].tolist(),
         days=columns.days[places].tolist(), author=author.tolist(), titles=columns.titles[places].tolist(),
-        tracks=[_track(contents, number, places) for number in numbers], steps=[contents.step(*pair) for pair in steps[:STEPS]],
+        tracks=[_track(contents, number, places) for number in numbers], steps=[contents.step(*pair) for pair in steps[:TABLE_STEPS]],
         remarks=[
             Remark(contents.environment(series).name, shorten(remark, COMMAND)) for series in all_series for remark in remarks_of(series)
         ],
@@ -166,10 +166,10 @@ def _newest(contents: Contents, numbers: list[int]) -> list[Value]:
         (int(series.places[turn]), number, turn)
         for number in numbers
         for series in [contents.record.series[number]]
-        for turn in range(max(0, len(series.places) - NEWEST), len(series.places))
+        for turn in range(max(0, len(series.places) - NEWEST_VALUES), len(series.places))
     ]
     turns.sort(key=lambda one: (-one[0], one[1]))
-    return [_value(contents, number, turn) for _, number, turn in turns[:NEWEST]]
+    return [_value(contents, number, turn) for _, number, turn in turns[:NEWEST_VALUES]]
 
 
 def _value(contents: Contents, number: int, turn: int) -> Value:
@@ -184,13 +184,13 @@ def _value(contents: Contents, number: int, turn: int) -> Value:
 
 def _notes(all_series: list[SeriesRecord]) -> list[str]:
     """Notes on why a figure or a verdict says no more."""
-    from perfvcs.history.judging import SHORTEST
+    from perfvcs.history.judging import SHORTEST_SERIES
 
     notes = []
     if all(len(series.places) == 1 for series in all_series):
         notes.append("One commit was measured: no history yet.")
-    elif all(len(series.places) < SHORTEST and not series.findings for series in all_series):
-        notes.append(f"Fewer than {SHORTEST} measured commits: too few to look for lasting changes.")
+    elif all(len(series.places) < SHORTEST_SERIES and not series.findings for series in all_series):
+        notes.append(f"Fewer than {SHORTEST_SERIES} measured commits: too few to look for lasting changes.")
     unjudged = sum(len(series.places) - 1 - len(series.verdicts) for series in all_series)
     if unjudged:
         notes.append(f"{counted(unjudged, 'older value')} were not compared with the one before; `perf check` does that.")

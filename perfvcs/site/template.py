@@ -12,7 +12,7 @@ from perfvcs import __version__
 from perfvcs.native.compiled import own_folder
 from perfvcs.site import model
 from perfvcs.site.forge import Forge
-from perfvcs.site.output import VERSION, Output, digest, packed
+from perfvcs.site.output import PAGES_VERSION, Output, digest, packed
 from perfvcs.text.characters import written
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Templates:
     def mark(self) -> str:
         """A digest of all that pages have in common: with it every page changes."""
         return digest(
-            packed(VERSION, GENERATOR, self.title, self._names, self._forge.commit, self._branches),
+            packed(PAGES_VERSION, GENERATOR, self.title, self._names, self._forge.commit, self._branches),
             *(text for _, text in sorted(_read("templates").items())),
         )
 
@@ -69,7 +69,7 @@ class Templates:
         def files() -> tuple[bytes, bytes]:
             page = make()
             text = msgspec.json.encode(page)
-            return self._html(path, template, page, text), b'{"format":"%b","page":%b}\n' % (model.FORMAT.encode(), text)
+            return self._html(path, template, page, text), b'{"format":"%b","page":%b}\n' % (model.SITE_FORMAT.encode(), text)
 
         return Output((path, beside), digest(self.mark.encode(), key.encode()), files, shared=True, last=last)
 

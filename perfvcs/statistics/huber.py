@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 BEND = 2.5  # standard deviations from the centre beyond which a value is pulled in
 FEWEST_PAIRS = 8  # pairs from which their standard deviation is known well enough for that
-NORMAL = 1.0483  # a normal standard deviation in medians of the distance of two values
-NEIGHBOURS = 50  # distances of a value to that many others are enough
+NORMAL_IN_DISTANCES = 1.0483  # a normal standard deviation in medians of the distance of two values
+DISTANCE_NEIGHBOURS = 50  # distances of a value to that many others are enough
 ROUNDS = 200
 CLOSE = 7  # the same where it is computed for many patterns of signs
 PATTERNS = 1000  # of signs for which the whole statistic is computed; at p = .01 this is exact to .003
@@ -156,7 +156,7 @@ def widened(gaps: NDArray[np.float64], drawn: NDArray[np.float64]) -> NDArray[np
 
 
 def allowance(
-    gaps: NDArray[np.float64], rounding: NDArray[np.float64], bend: float = BEND, neighbours: int = NEIGHBOURS
+    gaps: NDArray[np.float64], rounding: NDArray[np.float64], bend: float = BEND, neighbours: int = DISTANCE_NEIGHBOURS
 ) -> NDArray[np.float64]:
     """How far from their centre differences (groups, n) are left alone, shape (groups, 1): infinite where none is to be pulled in."""
     import numpy as np
@@ -176,7 +176,7 @@ def widening(alone: NDArray[np.bool_]) -> NDArray[np.float64]:
     return found
 
 
-def spread(values: ArrayLike, neighbours: int = NEIGHBOURS) -> NDArray[np.float64]:
+def spread(values: ArrayLike, neighbours: int = DISTANCE_NEIGHBOURS) -> NDArray[np.float64]:
     """The standard deviation of each group, shape (groups, n), as the median distance of two of its values tells it; 0 for n = 1.
 
     All distances count up to twice as many values as ``neighbours`` and one; of more, those of values at most ``neighbours`` places
@@ -198,7 +198,7 @@ def spread(values: ArrayLike, neighbours: int = NEIGHBOURS) -> NDArray[np.float6
     for start in range(0, groups, step):
         here = y[start : start + step]
         with np.errstate(over="ignore"):
-            found[start : start + step] = median(np.abs(here[:, rows] - here[:, columns])) * NORMAL
+            found[start : start + step] = median(np.abs(here[:, rows] - here[:, columns])) * NORMAL_IN_DISTANCES
     return found
 
 

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 from perfvcs.statistics import huber
 from perfvcs.statistics.difference import Difference, combine, rounding
-from perfvcs.statistics.huber import BEND, EQUIVALENCE, NEIGHBOURS, NORMAL, Shift, draw_in, median, widening
+from perfvcs.statistics.huber import BEND, DISTANCE_NEIGHBOURS, EQUIVALENCE, NORMAL_IN_DISTANCES, Shift, draw_in, median, widening
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-FEWEST_PAIRS = 5  # pairs; fewer settle nothing
+FEWEST_SETTLING = 5  # pairs; fewer settle nothing
 # p up to which a period effect is removed: at .01, five pairs without one would be called changed in 1.2 % of cases.
-EVIDENT = 0.003
+EVIDENT_SHARE = 0.003
 SHARE = 3  # with so many pairs, one in the rarer order is enough for its mean
 
 
@@ -37,16 +37,16 @@ def paired(first: ArrayLike, second: ArrayLike, later: ArrayLike, confidence: fl
     """``huber.paired`` with the period effect removed; ``later`` (groups, n): where the second sample was measured after the first.
 
     d = shift + period where it was, shift - period elsewhere: two means, of each order. It costs a degree of freedom, so it is done
-    where the effect is evident (p <= ``EVIDENT``); one that is not leaves a balanced comparison unbiased, and only widens its interval.
-    Where the rarer order has less than a third of the pairs, an outlier there and an effect look alike: nothing is pulled in, and the
-    interval covers that of the means of both orders and Student's. Where one order is all there is, shift and period are one,
-    and the interval is infinite. Fewer than ``FEWEST_PAIRS`` pairs are left as they are. Source: Fisher 1935, chapter 4.
+    where the effect is evident (p <= ``EVIDENT_SHARE``); one that is not leaves a balanced comparison unbiased, and only widens its
+    interval. Where the rarer order has less than a third of the pairs, an outlier there and an effect look alike: nothing is pulled in,
+    and the interval covers that of the means of both orders and Student's. Where one order is all there is, shift and period are one,
+    and the interval is infinite. Fewer than ``FEWEST_SETTLING`` pairs are left as they are. Source: Fisher 1935, chapter 4.
     """
     import numpy as np
 
     found, order = huber.paired(first, second, confidence, bend), np.asarray(later, dtype=np.bool_)
     n = order.shape[1]
-    if n < FEWEST_PAIRS:
+    if n < FEWEST_SETTLING:
         return found
     known = np.isfinite(found.difference.estimate)
     gaps, tiny = np.where(known[:, None], found.free, 0.0), np.where(known, rounding(first, second), 0.0)
@@ -54,7 +54,7 @@ def paired(first: ArrayLike, second: ArrayLike, later: ArrayLike, confidence: fl
     enough = (SHARE * rarer >= n - 1) & (rarer > 1)
     plain, robust = _orders(gaps, order, tiny, np.inf), _orders(gaps, order, tiny, bend)
     df = np.full(len(gaps), n - 2.0)
-    evident = known & enough & (combine(robust.period, [robust.variance], [df]).p <= EVIDENT)
+    evident = known & enough & (combine(robust.period, [robust.variance], [df]).p <= EVIDENT_SHARE)
     lopsided = known & ~enough
     shift = np.where(np.abs(robust.shift) <= tiny, 0.0, robust.shift)
     result = chosen(evident, combine(shift, [robust.variance], [df], confidence), found.difference)
@@ -129,9 +129,9 @@ def _spread(gaps: NDArray[np.float64], count: int) -> NDArray[np.float64]:
     distances = []
     for side in (gaps[:, :count], gaps[:, count:]):
         rows, columns = np.triu_indices(side.shape[1], 1)
-        near = columns - rows <= NEIGHBOURS
+        near = columns - rows <= DISTANCE_NEIGHBOURS
         distances.append(np.abs(side[:, rows[near]] - side[:, columns[near]]))
-    found: NDArray[np.float64] = median(np.concatenate(distances, axis=1)) * NORMAL
+    found: NDArray[np.float64] = median(np.concatenate(distances, axis=1)) * NORMAL_IN_DISTANCES
     return found
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 ARRANGEMENTS = 10_000
-EXACT = 20_000  # arrangements that are still enumerated
+MOST_ARRANGEMENTS = 20_000  # arrangements that are still enumerated
 CHUNK = 4_000_000  # arrangements x groups held at once
 
 
@@ -21,7 +21,7 @@ def two_sample(first: ArrayLike, second: ArrayLike, seed: int = 0) -> NDArray[np
 
     For vectors, shapes (groups, m, d) and (groups, k, d), the difference is Hotelling's T^2.
     The share of arrangements whose difference is at least the observed one. All C(m+k, m) of them when they are at most
-    ``EXACT``, else ``ARRANGEMENTS`` random ones, with the observed one counted in so that p is never 0. The values are finite.
+    ``MOST_ARRANGEMENTS``, else ``ARRANGEMENTS`` random ones, with the observed one counted in so that p is never 0. The values are finite.
     """
     import numpy as np
 
@@ -30,16 +30,16 @@ def two_sample(first: ArrayLike, second: ArrayLike, seed: int = 0) -> NDArray[np
     pooled = np.concatenate([a, b], axis=1)
     pooled = pooled - pooled.mean(axis=1, keepdims=True)
     if pooled.ndim == 3:
-        return _share_of_lengths(_memberships(m, k, seed), _whitened(pooled), m, exact=comb(m + k, m) <= EXACT)
+        return _share_of_lengths(_memberships(m, k, seed), _whitened(pooled), m, exact=comb(m + k, m) <= MOST_ARRANGEMENTS)
     # With the pooled mean taken away, the difference is proportional to the first sample's sum.
-    return _share(_memberships(m, k, seed), pooled, pooled[:, :m].sum(axis=1), exact=comb(m + k, m) <= EXACT)
+    return _share(_memberships(m, k, seed), pooled, pooled[:, :m].sum(axis=1), exact=comb(m + k, m) <= MOST_ARRANGEMENTS)
 
 
 def sign_flips(gaps: ArrayLike, seed: int = 0) -> NDArray[np.float64]:
     """Two-sided p of the mean of paired differences, shape (groups, n), under flips of their signs; result (groups,).
 
     For vectors, shape (groups, n, d), the mean's length is Hotelling's T^2.
-    All 2**n flips when half of them are at most ``EXACT``, else ``ARRANGEMENTS`` random ones. The values are finite.
+    All 2**n flips when half of them are at most ``MOST_ARRANGEMENTS``, else ``ARRANGEMENTS`` random ones. The values are finite.
     """
     import numpy as np
 
@@ -110,7 +110,7 @@ def _memberships(m: int, k: int, seed: int) -> NDArray[np.float64]:
     """Rows of 0 and 1 with m ones: who is in the first sample."""
     import numpy as np
 
-    if comb(m + k, m) <= EXACT:
+    if comb(m + k, m) <= MOST_ARRANGEMENTS:
         rows = np.zeros((comb(m + k, m), m + k))
         chosen = np.array(list(combinations(range(m + k), m)), dtype=np.intp)
     else:
@@ -121,7 +121,7 @@ def _memberships(m: int, k: int, seed: int) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=16)
-def signs(n: int, most: int = EXACT, seed: int = 0) -> tuple[NDArray[np.float64], bool]:
+def signs(n: int, most: int = MOST_ARRANGEMENTS, seed: int = 0) -> tuple[NDArray[np.float64], bool]:
     """Rows of ``n`` signs, and whether they are all that there are; else ``most`` random ones, at most ``ARRANGEMENTS``.
 
     Of each pair of opposite rows, which have the same absolute sum, the exact ones hold one.

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 POWER = 0.8
-MOST_PAIRS = 100_000  # pairs; nobody measures more
+MOST_POWER_PAIRS = 100_000  # pairs; nobody measures more
 POINTS = 400  # at which the distribution of an estimated variance is taken
-STEPS = 40
+BISECTIONS = 40
 MANY = 100  # degrees of freedom from which a simpler formula does
 
 
@@ -45,7 +45,7 @@ def pairs(
     bar: float = 0.0,
     wanted: float = POWER,
     least: int = 5,
-    most: int = MOST_PAIRS,
+    most: int = MOST_POWER_PAIRS,
 ) -> int | None:
     """The fewest pairs, at least ``least``, with which ``effect`` is found with the power ``wanted``; None where ``most`` do not do.
 
@@ -72,7 +72,7 @@ def detectable(deviation: float, pairs: int, alpha: float = 0.01, bar: float = 0
     low, high = bar, bar + max(deviation, 1e-12)
     while power(high, deviation, pairs, alpha, bar) < wanted:
         low, high = high, bar + 2 * (high - bar)
-    for _ in range(STEPS):
+    for _ in range(BISECTIONS):
         middle = (low + high) / 2
         low, high = (low, middle) if power(middle, deviation, pairs, alpha, bar) >= wanted else (middle, high)
     return high
@@ -92,7 +92,7 @@ def settled(deviation: float, pairs: int, confidence: float = 0.99, wanted: floa
     error = deviation / sqrt(pairs)
     half = stdtrit(pairs - 1, (1 + confidence) / 2) * _spreads(pairs - 1)
     low, high = 0.0, float(half.max()) + 10
-    for _ in range(STEPS):
+    for _ in range(BISECTIONS):
         middle = (low + high) / 2
         chance = float(np.maximum(2 * ndtr(middle - half) - 1, 0.0).mean())
         low, high = (low, middle) if chance >= wanted else (middle, high)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-DRAWS = 100
+RESAMPLINGS = 100
 SHARE = 0.75
 CHUNK = 500_000  # measurements held at once
 
@@ -65,7 +65,12 @@ class Robust:
 
 
 def resample(
-    values: ArrayLike, counts: ArrayLike, group: ArrayLike | None = None, draws: int = DRAWS, share: float = SHARE, seed: int = 0
+    values: ArrayLike,
+    counts: ArrayLike,
+    group: ArrayLike | None = None,
+    draws: int = RESAMPLINGS,
+    share: float = SHARE,
+    seed: int = 0,
 ) -> Robust:
     """Robust means and variances of each execution's measurements, warm-up already taken away.
 

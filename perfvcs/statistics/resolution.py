@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 FINEST = 1e-6  # share of the smallest value above 0: a finer step is none that matters
 ROUNDING = 1e-7  # share of it that conversions between units may leave, or
-EXACT = 1e-12  # of the largest value
+EXACT_SHARE = 1e-12  # of the largest value
 
 
 def step(values: Collection[float]) -> float:
@@ -25,7 +25,7 @@ def step(values: Collection[float]) -> float:
         return inf
     sizes = sorted(abs(value) for value in distinct if value)  # starting with the smallest, whose remainders are the most exact
     found = sizes[0]
-    finest, nothing = FINEST * found, max(ROUNDING * found, EXACT * sizes[-1])
+    finest, nothing = FINEST * found, max(ROUNDING * found, EXACT_SHARE * sizes[-1])
     if nothing > finest:  # so far apart that a float does not hold the one to the step of the other
         return 0.0
     for size in sizes:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from perfvcs.statistics.difference import Difference
 
-MOST_PAIRS = 200  # pairs: their 20,100 means are still cheap, and nobody measures more
+MOST_RANKED_PAIRS = 200  # pairs: their 20,100 means are still cheap, and nobody measures more
 
 
 def signed_rank(first: ArrayLike, second: ArrayLike, confidence: float = 0.99) -> Difference:
@@ -31,8 +31,8 @@ def signed_rank(first: ArrayLike, second: ArrayLike, confidence: float = 0.99) -
     a, b = (np.where(np.isfinite(side), side, np.nan) for side in (np.asarray(first, float), np.asarray(second, float)))
     gaps = b - a
     groups, n = gaps.shape
-    if not 1 <= n <= MOST_PAIRS:
-        raise ValueError(f"signed ranks need 1 to {MOST_PAIRS} pairs, not {n}")
+    if not 1 <= n <= MOST_RANKED_PAIRS:
+        raise ValueError(f"signed ranks need 1 to {MOST_RANKED_PAIRS} pairs, not {n}")
     # What differences round to are zeros and ties, as ``difference.settle`` has it.
     rounding = np.maximum(np.abs(a), np.abs(b)).max(axis=1, keepdims=True) * (8 * np.finfo(np.float64).eps)
     gaps = np.where(np.abs(gaps) <= rounding, 0.0, gaps)

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-LARGE = 300.0  # degrees of freedom from which Hill's expansion is used
+LARGE_DF = 300.0  # degrees of freedom from which Hill's expansion is used
 FEW = 64  # values that are faster one by one than in arrays: of one 20 times, of 64 twice
 PRECISION = 1e-15
 ROUNDS = 200
-STEPS = 100
+SERIES_TERMS = 100
 TINY = 1e-300
 
 
@@ -30,7 +30,7 @@ def two_sided(t: ArrayLike, df: ArrayLike) -> NDArray[np.float64]:
 
     values, degrees = np.broadcast_arrays(np.abs(np.asarray(t, dtype=np.float64)), np.asarray(df, dtype=np.float64))
     found = np.empty(values.shape)
-    large = degrees > LARGE
+    large = degrees > LARGE_DF
     found[large] = _hill(values[large], degrees[large])
     square = values[~large] ** 2
     found[~large] = _beta(square, degrees[~large])
@@ -67,7 +67,7 @@ def _solve(p: float, distinct: NDArray[np.float64]) -> NDArray[np.float64]:
     moving = np.ones(
         distinct.shape, dtype=bool
     )  # each stops separately: its last digit must not depend on the values computed along with it
-    for _ in range(STEPS):
+    for _ in range(SERIES_TERMS):
         tail = two_sided(value, distinct)
         step = np.log(tail / chance) * tail / (2 * value * _density(value, distinct))
         value = np.where(moving, value * np.exp(np.clip(step, -2, 2)), value)
@@ -164,7 +164,7 @@ def point(chance: float, df: float) -> float:
     """The t >= 0 whose ``tail`` is ``chance``, for 0 < chance < 1; ``quantile`` of one value."""
     constant = lgamma((df + 1) / 2) - lgamma(df / 2) - log(df * pi) / 2
     value = max(NormalDist().inv_cdf(1 - chance / 2), 1e-3)
-    for _ in range(STEPS):
+    for _ in range(SERIES_TERMS):
         here = tail(value, df)
         if here <= 0:
             break

@@ -17,7 +17,7 @@ from perfvcs.errors import UsageError
 from perfvcs.git import refs
 from perfvcs.git.bare import Bare, Fault, GitFailed
 from perfvcs.git.identity import identity
-from perfvcs.git.stream import BRANCH, Import, blob_id
+from perfvcs.git.stream import STORE_BRANCH, Import, blob_id
 from perfvcs.lock import alone_in
 from perfvcs.profile import Profile
 from perfvcs.store import layout, locks, removal
@@ -25,12 +25,12 @@ from perfvcs.store.changes import counted, united
 from perfvcs.store.document import PROFILE_PATH, Damaged, damaged, path_of, verified, whole
 from perfvcs.store.failures import explain, says, unwritable
 from perfvcs.store.removal import Removal
-from perfvcs.validity import MAX_BYTES
+from perfvcs.validity import MAX_PROFILE
 
 if TYPE_CHECKING:
     from perfvcs.store.examination import Problem
 
-FORMAT = b"perfvcs-store/1\n"
+STORE_FORMAT = b"perfvcs-store/1\n"
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 MAX_PATH = 4096
 
@@ -85,7 +85,7 @@ class Store:
             for name in locks.OURS:
                 (self.path / name).touch()
             with contextlib.closing(Import(self._git)) as stream:
-                stream.commit(None, self.who, int(time.time()), "Create the store", {"format": stream.blob(FORMAT)})
+                stream.commit(None, self.who, int(time.time()), "Create the store", {"format": stream.blob(STORE_FORMAT)})
                 stream.finish()
         except GitFailed as error:
             explain(self.path, error)
@@ -104,15 +104,15 @@ class Store:
                 return None
         except OSError as error:
             raise Damaged(f"cannot read {self.path} ({error.strerror or error}): make it readable for you") from None
-        if self._whole is not None and refs.loose(self.path, BRANCH) == self._whole:
+        if self._whole is not None and refs.loose(self.path, STORE_BRANCH) == self._whole:
             return self._whole
         try:
-            commit, mark = self._git.run("rev-parse", f"{BRANCH}^{{commit}}", f"{BRANCH}:format").decode().split()
+            commit, mark = self._git.run("rev-parse", f"{STORE_BRANCH}^{{commit}}", f"{STORE_BRANCH}:format").decode().split()
         except GitFailed as error:
             raise Damaged(
                 f"{self.path} is not a complete store ({error.reason}): move it away and run `perf init`, or restore it"
             ) from None
-        if mark != blob_id(FORMAT):
+        if mark != blob_id(STORE_FORMAT):
             found = next(self._git.objects([mark], 100))
             if isinstance(found, bytes) and re.fullmatch(rb"perfvcs-store/\d+\n", found):
                 raise Damaged(f"{self.path} is of format {found.decode().strip()}: update perfvcs")
@@ -168,7 +168,7 @@ class Store:
             return []
         tip = self.tip()
         named = [path for path in unwanted if PROFILE_PATH.fullmatch(path)]
-        stored = zip(named, self._git.objects((f"{tip}:{path}" for path in named), MAX_BYTES), strict=True)
+        stored = zip(named, self._git.objects((f"{tip}:{path}" for path in named), MAX_PROFILE), strict=True)
         gone = {path for path, document in stored if whole(path, document)}
         with locks.shared(self.path), self._writing() as stream:
             return self._publish(
@@ -189,13 +189,13 @@ class Store:
     def removals(self, *, at: str | None = None) -> Iterator[tuple[str, Removal | str]]:
         """All removals by their places in the store; of one that is not whole the reason."""
         tip = at or self.tip()
-        places = {path: blob for _, blob, path in self._git.listing(tip, f"{removal.FOLDER}/")}
-        for place, document in zip(places, self._git.objects(places.values(), removal.MOST_BYTES), strict=True):
+        places = {path: blob for _, blob, path in self._git.listing(tip, f"{removal.REMOVED_FOLDER}/")}
+        for place, document in zip(places, self._git.objects(places.values(), removal.LARGEST_REMOVAL), strict=True):
             yield place, document.reason if isinstance(document, Fault) else removal.at(place, document)
 
     def _publish(self, stream: Import, message: str, changes: _Changes) -> list[str]:
         """Commit changes on top of the newest state, again where someone else was faster; returns the profiles that did change."""
-        deadline = time.monotonic() + locks.PATIENCE
+        deadline = time.monotonic() + locks.WRITER_PATIENCE
         done = self._attempt(stream, message, changes)
         while done is None:
             if time.monotonic() > deadline:
@@ -215,7 +215,7 @@ class Store:
             try:
                 stream.finish()
             except GitFailed as error:
-                if not says(error, rf"not updating refs/heads/main|but expected|{locks.FOUND}"):
+                if not says(error, rf"not updating refs/heads/main|but expected|{locks.LOCK_EXISTS}"):
                     raise
                 locks.break_stale(self.path)
                 return None
@@ -236,7 +236,7 @@ class Store:
         blob = next((entry.new for entry in self.entries(path, at=at) if entry.path == path), None) if _possible(path) else None
         if blob is None:
             raise UsageError(f"there is no profile {path!a:.250} in the store: `perf log` shows what there is")
-        return next(self._git.objects([blob], MAX_BYTES))
+        return next(self._git.objects([blob], MAX_PROFILE))
 
     def read_many(self, paths: Iterable[str], *, at: str | None = None) -> Iterator[tuple[str, Profile]]:
         """Profiles in order of ``paths`` through one git process, one in memory at a time.
@@ -247,13 +247,13 @@ class Store:
         wanted = list(paths)
         if wanted:
             tip = at or self.tip()
-            for path, document in zip(wanted, self._git.objects((f"{tip}:{path}" for path in wanted), MAX_BYTES), strict=True):
+            for path, document in zip(wanted, self._git.objects((f"{tip}:{path}" for path in wanted), MAX_PROFILE), strict=True):
                 # read() knows whether nothing is there, or something that cannot be read
                 yield path, self.read(path, at=tip) if isinstance(document, Fault) else verified(path, document)
 
     def documents(self, blobs: Mapping[str, str]) -> Iterator[tuple[str, bytes | Fault]]:
         """Documents by path and blob id, unverified; what cannot be read comes as a Fault and does not stop the others."""
-        yield from zip(blobs, self._git.objects(blobs.values(), MAX_BYTES), strict=True)
+        yield from zip(blobs, self._git.objects(blobs.values(), MAX_PROFILE), strict=True)
 
     def paths(self, commit: str | None = None, *, at: str | None = None) -> list[str]:
         """The paths of all profiles, or of those of one commit of the project; ``at``: as they were at a commit of the store."""
@@ -317,7 +317,7 @@ class Store:
 
 def _reserved(path: str) -> bool:
     """Whether a path is the store's own, not a profile's."""
-    return path == "format" or path.startswith(f"{removal.FOLDER}/")
+    return path == "format" or path.startswith(f"{removal.REMOVED_FOLDER}/")
 
 
 def _possible(path: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Set
 
 from perfvcs.git.bare import Bare
 from perfvcs.git.stream import Import
-from perfvcs.store.removal import FOLDER, MOST_BYTES, Removal, decode, following, later, place_of
+from perfvcs.store.removal import LARGEST_REMOVAL, REMOVED_FOLDER, Removal, decode, following, later, place_of
 
 
 def counted(
@@ -46,9 +46,9 @@ def united(
 
 def _known(git: Bare, stream: Import, tip: str, paths: Iterable[str]) -> dict[str, bytes]:
     """The removals that a commit of the store has of some profiles."""
-    if not stream.has_folder(tip, FOLDER):
+    if not stream.has_folder(tip, REMOVED_FOLDER):
         return {}
     places = {place_of(path): path for path in paths}
     blobs = {places[place]: blob for place, blob in stream.present(tip, places) if blob}
-    documents = zip(blobs, git.objects(blobs.values(), MOST_BYTES), strict=True)
+    documents = zip(blobs, git.objects(blobs.values(), LARGEST_REMOVAL), strict=True)
     return {path: document for path, document in documents if isinstance(document, bytes)}

@@ -30,7 +30,7 @@ OBJECTS = re.compile(r"[0-9a-f]{2}/[0-9a-f]{38}|pack/pack-[0-9a-f]{40}\.(pack|id
 OF_OBJECTS = re.compile(r"[0-9a-f]{2}|pack|info")
 REFS = re.compile(r"heads/main")
 # What git and its killed processes leave, and what git makes again: not worth a word.
-USUAL = re.compile(
+USUAL_FILES = re.compile(
     r"description|branches|logs|gc\.(log|pid)|FETCH_HEAD|ORIG_HEAD|fast_import_crash_\d+|.*\.lock|info(/refs)?|objects/(.*/)?tmp_.*"
     r"|objects/info/(packs|commit-graph|commit-graphs/.*)|objects/pack/(multi-pack-index.*|.*\.bitmap)"
 )
@@ -105,7 +105,7 @@ def _dropped(store: Path, name: str) -> list[str]:
     kind = "a symbolic link" if path.is_symlink() else "not part of a store"
     within = [f"{name}/{below}" for below in _below(path)]
     remove(path)
-    silent = kind != "a symbolic link" and all(USUAL.fullmatch(one) for one in within or [name])
+    silent = kind != "a symbolic link" and all(USUAL_FILES.fullmatch(one) for one in within or [name])
     return [] if silent else [f"store/{name}: {kind}"]
 
 

@@ -14,8 +14,10 @@ from perfvcs.store.failures import unwritable
 
 OURS = "perfvcs-write.lock", "perfvcs-gc.lock"
 STALE = 10.0  # seconds; git holds a branch's lock for milliseconds, so an older one was left by a killed process
-PATIENCE = 120.0  # seconds that a writer keeps trying against those who do not take our lock, such as `git push` into the store
-FOUND = r"\.lock': File exists"  # in what git says
+WRITER_PATIENCE = (
+    120.0  # seconds that a writer keeps trying against those who do not take our lock, such as `git push` into the store
+)
+LOCK_EXISTS = r"\.lock': File exists"  # in what git says
 
 
 class Contended(PerfError):

@@ -9,9 +9,9 @@ import msgspec
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.store.document import PROFILE_PATH
 
-FOLDER = "removed"  # in the store's tree, with the paths of profiles below it
+REMOVED_FOLDER = "removed"  # in the store's tree, with the paths of profiles below it
 FORMAT = "perfvcs-removal/1"
-MOST_BYTES = 1024  # of a removal's document: `git fetch` brings files of up to this size at once
+LARGEST_REMOVAL = 1024  # of a removal's document: `git fetch` brings files of up to this size at once
 MOST_TIMES = 1000
 LONGEST = 150  # bytes of a name, and of a reason
 
@@ -42,13 +42,13 @@ class Removal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def place_of(path: str) -> str:
     """The path in the store of the removal of the profile at ``path``."""
-    return f"{FOLDER}/{path}"
+    return f"{REMOVED_FOLDER}/{path}"
 
 
 def profile_of(removal_path: str) -> str | None:
     """The path of the profile whose removal is at ``removal_path``; None if that is not the path of a removal."""
     top, _, path = removal_path.partition("/")
-    return path if top == FOLDER and PROFILE_PATH.fullmatch(path) else None
+    return path if top == REMOVED_FOLDER and PROFILE_PATH.fullmatch(path) else None
 
 
 def at(removal_path: str, document: bytes) -> Removal | str:
@@ -65,8 +65,8 @@ def following(path: str, last: Removal | None, by: str, when: float, why: str) -
 
 def decode(document: bytes, path: str) -> Removal | str:
     """The removal of the profile at ``path`` in a document, or why it is none."""
-    if len(document) > MOST_BYTES:
-        return f"it has over {MOST_BYTES:,} bytes"
+    if len(document) > LARGEST_REMOVAL:
+        return f"it has over {LARGEST_REMOVAL:,} bytes"
     try:
         found = msgspec.json.decode(document, type=Removal)
     except UNDECODABLE as error:

@@ -26,7 +26,7 @@ def pack(path: Path, git: Bare) -> None:
     """Pack the store at a path, alone; raises Unwritable, Damaged, and Contended where others keep it locked."""
     with locks.alone(path):
         _sweep(path)
-        deadline = time.monotonic() + locks.PATIENCE
+        deadline = time.monotonic() + locks.WRITER_PATIENCE
         while not _packed(path, git):
             if time.monotonic() > deadline:
                 raise locks.contended(path)
@@ -41,7 +41,7 @@ def _packed(path: Path, git: Bare) -> bool:
     try:
         git.run("gc", "--quiet", "--force", "--prune=2.weeks.ago")
     except GitFailed as error:
-        if not says(error, locks.FOUND):
+        if not says(error, locks.LOCK_EXISTS):
             explain(path, error)
         return False
     return True

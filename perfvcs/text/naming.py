@@ -15,7 +15,7 @@ from perfvcs.text.words import metric_name
 
 MOST_MATCHES = 8  # candidates that a message lists
 LABEL = 60  # characters of a name in a message
-LEFT_OUT = "…"  # what ``shorten`` puts in the middle of a long name
+ELLIPSIS = "…"  # what ``shorten`` puts in the middle of a long name
 
 
 class Named(NamedTuple):
@@ -72,7 +72,7 @@ def _plain(name: str) -> str:
 
 def _patterns(wanted: str) -> tuple[Callable[[str], bool], Callable[[str], bool]]:
     """Whether a name begins with the words, and whether it contains them; where a shortened one has an ellipsis anything may be."""
-    parts = wanted.split(LEFT_OUT)
+    parts = wanted.split(ELLIPSIS)
 
     def contains(name: str, start: int = 0) -> bool:
         for part in parts:
@@ -126,4 +126,4 @@ def _around(name: str, position: int, width: int) -> str:
     room = width - head - 2  # two ellipses
     start = max(head, min(position - min(4, room // 4), len(name) - room - 1))
     end = len(name) if start + room + 1 >= len(name) else start + room
-    return shorten(f"{name[:head]}{LEFT_OUT}{name[start:end]}{LEFT_OUT if end < len(name) else ''}", width)
+    return shorten(f"{name[:head]}{ELLIPSIS}{name[start:end]}{ELLIPSIS if end < len(name) else ''}", width)

@@ -13,13 +13,13 @@ from perfvcs.text.characters import shorten
 
 SCALED = ("s", "B", "bit", "Hz", "J", "W", "V", "A")  # others may have a prefix already
 PREFIXED = {"ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}  # of what is small with a prefix already, seconds
-EVENTS = ("op", "ops", "items")  # the same, of so many in some time
+RATE_EVENTS = ("op", "ops", "items")  # the same, of so many in some time
 COUNTS = ("", "1", "count")
 PREFIXES = {-4: "p", -3: "n", -2: "u", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T", 5: "P"}
 NANO, TENTH = 1e-9, 9.99e-11  # s; tenths of a nanosecond are easier to read than hundreds of picoseconds
 SMALL = 1e-3  # of a unit with a prefix: below, a smaller prefix is the better one
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-UNIT = 24  # characters of a unit
+UNIT_WIDTH = 24  # characters of a unit
 HUGE = 1e7  # percent from which on only their power of ten is of interest
 
 
@@ -74,7 +74,7 @@ def _scaled(step: int, unit: str, micro: str) -> Scale:
         step = min(step, 0)
     elif fraction and step >= -1:
         step = max(step, 0)
-    scaled = unit in COUNTS or upper in SCALED or (per and upper in EVENTS)
+    scaled = unit in COUNTS or upper in SCALED or (per and upper in RATE_EVENTS)
     if (fraction and step < 0) or not scaled:
         step = step if step >= 3 or step < -1 else 0
         power = f"×10{str(3 * step).translate(SUPERSCRIPT)}" if step else ""
@@ -142,7 +142,7 @@ def at_sizes(sizes: tuple[float, float]) -> str:
 
 @lru_cache(maxsize=1024)
 def _short(unit: str) -> str:
-    return shorten(unit, UNIT)
+    return shorten(unit, UNIT_WIDTH)
 
 
 def percent(effect: float) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-BLOCKS = "▁▂▃▄▅▆▇█"
+HEIGHTS = "▁▂▃▄▅▆▇█"
 PLAIN = "_.-=+*#@"  # rising ink, for terminals without the blocks
 GAP = " "
 
@@ -32,20 +32,20 @@ def sparkline(values: Sequence[float | None], *, width: int | None = None, plain
     if not math.isfinite(span):  # the ends are further apart than a float can say
         shown = [None if value is None else value / 4 for value in shown]
         return sparkline(shown, plain=plain, least=least)
-    steps = PLAIN if plain else BLOCKS
+    steps = PLAIN if plain else HEIGHTS
     return "".join(GAP if value is None or not math.isfinite(value) else steps[_step(value, middle, span)] for value in shown)
 
 
 def _step(value: float, middle: float, span: float) -> int:
     """The step 0..7 of a value on a scale of ``span`` about ``middle``."""
     share = 0.5 if span == 0 else (value - middle) / span + 0.5
-    return min(len(BLOCKS) - 1, max(0, math.floor(share * len(BLOCKS) * (1 - 1e-9))))
+    return min(len(HEIGHTS) - 1, max(0, math.floor(share * len(HEIGHTS) * (1 - 1e-9))))
 
 
 def fits(encoding: str | None) -> bool:
     """Whether a terminal of this encoding can show the blocks."""
     try:
-        BLOCKS.encode(encoding or "ascii")
+        HEIGHTS.encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
         return False
     return True

@@ -8,7 +8,7 @@ from typing import TypeVar
 Name = TypeVar("Name", bound=Hashable)
 
 METRICS = {"wall": "wall time", "cpu": "CPU time", "maxrss": "peak memory", "run_delay": "run-queue delay"}
-FIRST = ("wall", "cpu", "maxrss")
+FIRST_METRICS = ("wall", "cpu", "maxrss")
 COUNTED = ("degradation", "improvement")  # words with a plural
 
 
@@ -46,7 +46,7 @@ def metric_name(metric: str) -> str:
 
 def metric_rank(metric: str) -> tuple[int, str]:
     """A sort key that puts wall time, CPU time and peak memory first."""
-    return (FIRST.index(metric), "") if metric in FIRST else (len(FIRST), metric)
+    return (FIRST_METRICS.index(metric), "") if metric in FIRST_METRICS else (len(FIRST_METRICS), metric)
 
 
 def ambiguous(pairs: Iterable[tuple[Name, str]]) -> set[Name]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 
 from perfvcs.check import Change, Report
 from perfvcs.check.acceptance import Acceptance, accept, identity
-from perfvcs.check.register import LARGEST_FILE, BadRegister, add, load, parse, remove, table
+from perfvcs.check.register import LARGEST_REGISTER, BadRegister, add, load, parse, remove, table
 from perfvcs.errors import UsageError
 
 TODAY = date(2026, 11, 20)
@@ -175,7 +175,7 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
     path.write_bytes(b"\xff")
     with pytest.raises(BadRegister, match="not UTF-8"):
         load(path)
-    path.write_bytes(b"#" * (LARGEST_FILE + 1))
+    path.write_bytes(b"#" * (LARGEST_REGISTER + 1))
     with pytest.raises(BadRegister, match="more than"):
         load(path)
     path.unlink()

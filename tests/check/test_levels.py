@@ -77,7 +77,7 @@ def test_what_is_removed_takes_its_levels_along(store: Store, index: Index) -> N
     )
     index.close()
     rows = sqlite3.connect(store.path.with_name("index.db")).execute("SELECT length(packed) FROM levels").fetchall()
-    assert sum(length for (length,) in rows) == len(left) * levels.RECORD.size
+    assert sum(length for (length,) in rows) == len(left) * levels.LEVEL_RECORD.size
     store.remove({header.path for header in index.headers()}, "All")
     index.refresh()
     assert index.lines() == {} and levels_and_reads(index) == ([[], [], [], []], 0)

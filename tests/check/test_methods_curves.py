@@ -22,7 +22,7 @@ from perfvcs.check.method import load
 from perfvcs.check.methods.curves import Curves
 from perfvcs.check.points import points
 from perfvcs.check.rows import ProfileRows
-from perfvcs.check.samples.clock import EQUAL
+from perfvcs.check.samples.clock import ALL_EQUAL
 from perfvcs.check.text import text
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
 from perfvcs.rules import Rule, Rules
@@ -442,7 +442,7 @@ def test_equal_curves_are_the_same_and_no_values_are_inconclusive() -> None:
     equal = np.tile(LOG, (6, 1))
     assert verdict(np.ones((6, 9)), np.ones((6, 9)), SIZES[:9], metric=Metric("B")).word == "same"
     times = verdict(np.ones((6, 9)), np.ones((6, 9)), SIZES[:9])  # which no clock reads, if it is fine enough
-    assert (times.word, times.reason) == ("inconclusive", EQUAL)
+    assert (times.word, times.reason) == ("inconclusive", ALL_EQUAL)
     assert verdict(equal, equal).word == "same"
     assert verdict(equal, 1.1 * equal).word == "suspected"  # six pairs, in an order that is not known
     assert verdict(equal, 1.3 * equal).word == "degradation"

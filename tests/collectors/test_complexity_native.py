@@ -898,7 +898,7 @@ def test_rows_are_in_the_buckets_of_the_runtime(tmp_path):
     said = subprocess.run(
         [tmp_path / "bucket"], input="".join(f"{kind} {one}\n" for kind, one in given), capture_output=True, text=True, check=True
     ).stdout
-    rows = np.array([(kind << 62, one, 0, 0) for kind, one in given], records.RECORD)
+    rows = np.array([(kind << 62, one, 0, 0) for kind, one in given], records.CALL_RECORD)
     assert records._buckets(rows).tolist() == list(map(int, said.split()))
 
 

@@ -21,7 +21,7 @@ from perfvcs import launcher
 from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors import counters as module
 from perfvcs.collectors.counters import Counters, events, machine, processes, sampler
-from perfvcs.collectors.counters.metrics import LEVELS, MACHINE, MACHINE_LEVELS, MACHINE_RATES, RATES
+from perfvcs.collectors.counters.metrics import LEVEL_METRICS, MACHINE_LEVELS, MACHINE_RATES, MACHINE_ROWS, RATE_METRICS
 from perfvcs.collectors.counters.processes import Ended, Stat, WatchedProcess, stat
 from perfvcs.collectors.counters.sampler import TreeSampler
 from perfvcs.collectors.counters.tree import ProcessTree, leader
@@ -96,13 +96,13 @@ def test_samples_are_numbered_by_the_interval_and_the_machine_stands_beside_them
     numbers = [number for uid, number in zip(found.uid, found.iteration, strict=True) if uid == "whole"]
     assert numbers[0] == 0 and numbers[1:] == sorted(set(numbers[1:])) and 3 <= len(numbers[1:]) <= 6
     assert found.iteration[len(numbers) :] == numbers[1:]
-    assert found.uid == ["whole"] * len(numbers) + [MACHINE] * (len(numbers) - 1)
+    assert found.uid == ["whole"] * len(numbers) + [MACHINE_ROWS] * (len(numbers) - 1)
     assert found.size == [7.0] * len(numbers) + [None] * (len(numbers) - 1)
-    for name in (*LEVELS, *RATES):
-        assert len(samples(found, name)) == len(numbers) - 1 and not samples(found, name, MACHINE)
+    for name in (*LEVEL_METRICS, *RATE_METRICS):
+        assert len(samples(found, name)) == len(numbers) - 1 and not samples(found, name, MACHINE_ROWS)
     for name in (*MACHINE_LEVELS, *MACHINE_RATES):
-        assert len(samples(found, name, MACHINE)) == len(numbers) - 1 and not samples(found, name)
-    assert min(samples(found, "machine_available", MACHINE)) > 0
+        assert len(samples(found, name, MACHINE_ROWS)) == len(numbers) - 1 and not samples(found, name)
+    assert min(samples(found, "machine_available", MACHINE_ROWS)) > 0
 
 
 def test_rates_add_up_to_what_was_used(run: Callable[..., Run]) -> None:
@@ -275,7 +275,7 @@ def test_beginning_and_end_can_be_skipped(run: Callable[..., Run]) -> None:
     found = Counters(interval=0.05, skip=0.5).collect(run("import time; time.sleep(1.4)"))
     numbers = [number for uid, number in zip(found.uid, found.iteration, strict=True) if uid == "whole"][1:]
     assert max(numbers, default=0) <= (total(found, "wall") - 1.0) / 0.05 + 2
-    assert len(numbers) == len(samples(found, "machine_busy", MACHINE)) == len(samples(found, "rss"))
+    assert len(numbers) == len(samples(found, "machine_busy", MACHINE_ROWS)) == len(samples(found, "rss"))
     assert not samples(Counters(interval=0.05, skip=30.0).collect(run("pass")), "rss")
 
 
@@ -558,7 +558,7 @@ def test_long_runs_keep_fewer_samples_from_beginning_to_end(run: Callable[..., R
     numbers = [number for uid, number in zip(found.uid, found.iteration, strict=True) if uid == "whole"][1:]
     assert 4 <= len(numbers) <= 8 and numbers == sorted(numbers)
     assert numbers[0] <= numbers[-1] / 2 and numbers[-1] > 45  # a share of the run, which is as long as the machine makes it
-    assert len(samples(found, "machine_busy", MACHINE)) == len(numbers)
+    assert len(samples(found, "machine_busy", MACHINE_ROWS)) == len(numbers)
 
 
 def test_an_error_while_sampling_is_raised_where_the_samples_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from samples import sample_profile
 
 from perfvcs.check import Change, compare
 from perfvcs.check.methods.counters import ASIDE
-from perfvcs.collectors.counters.metrics import MACHINE
+from perfvcs.collectors.counters.metrics import MACHINE_ROWS
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
 
 NAMES = ("cpu_use", "read_call_rate", "write_call_rate")
@@ -22,7 +22,7 @@ def profile(
 ) -> Profile:
     """Five executions of a service under changing load; ``write``, ``machine``: how often a request writes, what others do."""
     random = np.random.default_rng(version)
-    rows = Resources(names=["shop", MACHINE, "orders"], iteration=[])
+    rows = Resources(names=["shop", MACHINE_ROWS, "orders"], iteration=[])
     assert rows.iteration is not None
     columns: dict[str, list[float | None]] = {name: [] for name in (*METRICS, "machine_busy", *extra)}
 
@@ -124,4 +124,4 @@ def test_counters_that_only_one_version_has_are_new_and_reported_once() -> None:
     extra = {"cycle_rate": Metric("1/s", "none"), "latency": Metric("s")}
     found = verdicts(profile(1), profile(2, **extra))
     assert found["", "cycle_rate"].word == "new"
-    assert {key for key in found if key[1] == "latency"} == {(MACHINE, "latency")}
+    assert {key for key in found if key[1] == "latency"} == {(MACHINE_ROWS, "latency")}

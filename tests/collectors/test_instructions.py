@@ -224,7 +224,7 @@ def test_the_length_of_the_environment_does_not_count(collect, tmp_path):
 
 @pytest.mark.parametrize("length", [0, 1, 16, 4090, 5000])
 def test_the_environment_fills_whole_pages(length):
-    assert setting.size(setting.environment({"PLACE": "ä" * length, PADDING: "x" * 100})) % setting.PAGE == 0
+    assert setting.size(setting.environment({"PLACE": "ä" * length, PADDING: "x" * 100})) % setting.PAGE_BYTES == 0
 
 
 def test_a_first_run_that_fills_a_cache_does_not_count(collect, tmp_path):

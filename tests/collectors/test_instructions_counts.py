@@ -18,7 +18,7 @@ from perfvcs.collector import CollectError
 from perfvcs.collectors.instructions import callgrind
 from perfvcs.collectors.instructions.counts import Context, Counts, combine
 from perfvcs.collectors.instructions.functions import FunctionCounts, functions
-from perfvcs.collectors.instructions.paths import REST, paths
+from perfvcs.collectors.instructions.paths import REST_OF_PATHS, paths
 
 CWD = Path("/nowhere")
 HEAD = "# callgrind format\nversion: 1\ncreator: by hand\ncmd: ./x\npart: 1\n\ndesc: Trigger: Program termination\n\n"
@@ -278,7 +278,9 @@ def test_code_without_a_name_is_reported_by_its_image():
 
 def by_name(counts: Counts, least: float = 1e-9) -> dict[str, float]:
     names = [f"{context.name}{context.level if context.level > 1 else ''}" for context in counts.contexts]
-    return {";".join("..." if one == REST else names[one] for one in path): value for path, value in paths(counts, least)}
+    return {
+        ";".join("..." if one == REST_OF_PATHS else names[one] for one in path): value for path, value in paths(counts, least)
+    }
 
 
 def graph(own: dict[Context, float], called: dict[tuple[Context, Context], tuple[float, float]]) -> Counts:

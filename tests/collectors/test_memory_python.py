@@ -17,7 +17,7 @@ from perfvcs.collectors.memory import captures, inside, python, reading, traces
 from perfvcs.collectors.memory.heap import AllocationRequest, RecordingInterpreter
 
 Write = Callable[..., tuple[str, ...]]
-FOLDER = inside.FOLDER / "python"
+FOLDER = inside.MEMORY_INSIDE / "python"
 OTHER_PYTHON = "/usr/bin/python3"  # of the same version, without memray
 
 

@@ -241,7 +241,7 @@ def test_files_that_are_none_too_many_and_too_large_are_refused(tmp_path: Path, 
     (tmp_path / "notes-1.jsonl").write_bytes(LINES[2])
     with pytest.raises(CollectError, match="functions of t are unknown"):
         read_notes(tmp_path)
-    monkeypatch.setattr("perfvcs.collectors.pytest.notes.MAX_BYTES", 10)
+    monkeypatch.setattr("perfvcs.collectors.pytest.notes.MAX_NOTES", 10)
     with pytest.raises(CollectError, match="measure fewer tests"):
         read_notes(tmp_path)
     for number in range(MAX_FILES + 1):

@@ -20,7 +20,7 @@ from perfvcs import linuxperf
 from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors._shared import frames
 from perfvcs.collectors.samples import Samples, attach, linux, pyspy, recording
-from perfvcs.collectors.samples.sampler import DEEPEST, LEFT_OUT, TRUNCATED, Folded
+from perfvcs.collectors.samples.sampler import DEEPEST, LEFT_OUT_FRAMES, TRUNCATED, Folded
 from perfvcs.errors import UsageError
 from perfvcs.measure.recording import JobRecording
 from perfvcs.profile import decode
@@ -154,7 +154,7 @@ def test_a_static_program_is_seen_too(compiled: Callable[..., Run]) -> None:
 @PERF
 @pytest.mark.needs("gcc")
 def test_frame_pointers_find_the_callers_in_a_static_program(compiled: Callable[..., Run]) -> None:
-    found = Samples(unwind="fp").collect(compiled("-static", *linux.FLAGS, "-fno-optimize-sibling-calls"))
+    found = Samples(unwind="fp").collect(compiled("-static", *linux.FRAME_POINTERS, "-fno-optimize-sibling-calls"))
     assert sum(share for stack, share in shares(found).items() if stack[0] == "main (sort)" and stack[-1] == "inner (sort)") > 0.8
     assert not found.warnings
 
@@ -511,15 +511,17 @@ def test_a_symbol_is_reported_as_in_the_source(symbol: str, name: str) -> None:
 
 def test_long_template_arguments_are_left_out_from_the_inside() -> None:
     deep = frames.function("outer<" * 30 + "int" + " >" * 30 + "::work")
-    assert deep.startswith("outer<outer<") and deep.endswith("…>>>>>>>>>>>>>>>>>>>>>::work") and len(deep) <= frames.LONGEST_NAME
+    assert (
+        deep.startswith("outer<outer<") and deep.endswith("…>>>>>>>>>>>>>>>>>>>>>::work") and len(deep) <= frames.FRAME_NAME_WIDTH
+    )
     assert frames.function("sort<" + "first<int>, " * 30 + "last>::go") == "sort<…>::go"
-    assert len(frames.function("a" * 5000)) == frames.LONGEST_NAME
+    assert len(frames.function("a" * 5000)) == frames.FRAME_NAME_WIDTH
 
 
 @given(st.text(max_size=300))
 def test_any_symbol_has_a_printable_name_of_bounded_length_that_stays(symbol: str) -> None:
     name = frames.function(symbol)
-    assert name and name.isprintable() and len(name) <= frames.LONGEST_NAME
+    assert name and name.isprintable() and len(name) <= frames.FRAME_NAME_WIDTH
     assert frames.function(name).isprintable()
 
 
@@ -613,7 +615,7 @@ def test_of_a_deep_recursion_root_and_leaf_are_kept(python: Callable[[str], Run]
     stacks = shares(Samples().collect(python(recursion)))
     deepest = max(stacks, key=lambda stack: (len(stack), stacks[stack]))  # a sample may fall on the way down
     assert len(deepest) == DEEPEST + 1 and deepest[:2] == ("<module> (program.py)", "down (program.py)")
-    assert deepest[DEEPEST // 2] == LEFT_OUT and deepest[-2:] == ("main (program.py)", "Heap.push (program.py)")
+    assert deepest[DEEPEST // 2] == LEFT_OUT_FRAMES and deepest[-2:] == ("main (program.py)", "Heap.push (program.py)")
 
 
 def folded(run: Run, *stacks: tuple[list[tuple[str, str | None]], int], said: str = "") -> Folded:

@@ -8,7 +8,7 @@ from samples import sample_profile
 
 from perfvcs import formats
 from perfvcs.formats import UnreadableFile
-from perfvcs.validity import MAX_BYTES, Malformed
+from perfvcs.validity import MAX_PROFILE, Malformed
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_an_unknown_format_is_named(file: Path) -> None:
 
 def test_a_huge_file_is_refused_before_it_is_read(file: Path) -> None:
     with file.open("r+b") as sparse:
-        sparse.truncate(MAX_BYTES + 1)
+        sparse.truncate(MAX_PROFILE + 1)
     with pytest.raises(UnreadableFile, match="over the limit"):
         formats.read(file)
     assert formats.guess(file) == "perfvcs"

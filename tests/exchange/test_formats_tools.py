@@ -23,7 +23,7 @@ from perfvcs.formats import UnreadableFile
 from perfvcs.formats._compression import expanded
 from perfvcs.profile import DELAYED, FINE, REPEATED, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
-from perfvcs.validity import MAX_BYTES, MAX_NAME, Malformed
+from perfvcs.validity import MAX_NAME, MAX_PROFILE, Malformed
 
 Perf = Callable[..., Said]
 FOLDER = TESTS / "data" / "formats"
@@ -332,7 +332,7 @@ def test_a_file_is_imported_once(name: str, project: Project, perf: Perf) -> Non
     count = SAMPLES[name].profiles
     many = f"{count} profile{'s' * (count > 1)}"
     assert perf("import", str(FOLDER / name), "--commit", "HEAD").out.splitlines()[0] == f"stored {many}"
-    Path("packed").write_bytes(gzip.compress(expanded((FOLDER / name).read_bytes(), MAX_BYTES)))
+    Path("packed").write_bytes(gzip.compress(expanded((FOLDER / name).read_bytes(), MAX_PROFILE)))
     assert perf("import", "packed", "--commit", "HEAD").out.startswith(f"stored 0 profiles, {count} already stored\n")
 
 

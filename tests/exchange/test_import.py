@@ -349,7 +349,7 @@ def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch, perf: Perf) -> 
     )
     assert done.stdout.startswith(b"stored 1 profile\n")
     assert stored()[0].job.name == "stdin"
-    monkeypatch.setattr("perfvcs.exchange.intake.MAX_BYTES", 3)
+    monkeypatch.setattr("perfvcs.exchange.intake.MAX_PROFILE", 3)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"uid,wall\n")))
     from perfvcs.exchange.intake import Intake
     from perfvcs.exchange.sources import STDIN

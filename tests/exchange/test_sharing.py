@@ -24,8 +24,8 @@ from perfvcs.git import remote
 from perfvcs.git.bare import Bare
 from perfvcs.git.stream import Import
 from perfvcs.repository import Repository
-from perfvcs.store import FORMAT
-from perfvcs.store.removal import MOST_BYTES, MOST_TIMES, Removal, decode, following, later, place_of
+from perfvcs.store import STORE_FORMAT
+from perfvcs.store.removal import LARGEST_REMOVAL, MOST_TIMES, Removal, decode, following, later, place_of
 
 Perf = Callable[..., Said]
 REFERENCE = "refs/perf/profiles"
@@ -98,7 +98,7 @@ def listed(forge: Path) -> set[str]:
     return set(filter(None, done.stdout.split("\0"))) - {"format"}
 
 
-def planted(forge: Path, files: dict[str, bytes], *, format_mark: bytes = FORMAT, on: str | None = None) -> None:
+def planted(forge: Path, files: dict[str, bytes], *, format_mark: bytes = STORE_FORMAT, on: str | None = None) -> None:
     """Let somebody push files by hand."""
     git = Bare(forge.absolute())
     if on is None:
@@ -517,7 +517,7 @@ def test_a_path_that_leads_elsewhere_refuses_the_whole_fetch(ada: Clone, bob: Cl
     git = Bare(forge.absolute())
     blob = git.run("hash-object", "-w", "--stdin", data=b"x").decode().strip()
     inner = raw_tree(git, ("100644", "evil", blob))
-    mark = git.run("hash-object", "-w", "--stdin", data=FORMAT).decode().strip()
+    mark = git.run("hash-object", "-w", "--stdin", data=STORE_FORMAT).decode().strip()
     tree = raw_tree(git, ("40000", name, inner), ("100644", "format", mark))
     commit = git.run("-c", "user.name=Eve", "-c", "user.email=e@e", "commit-tree", tree, "-m", "x").decode().strip()
     git.run("update-ref", REFERENCE, commit)
@@ -555,7 +555,7 @@ def test_what_a_remote_had_before_is_not_counted_again(
 def test_a_few_folders_that_list_any_number_of_files_are_refused(ada: Clone, forge: Path) -> None:
     ada.measure(1)
     git = Bare(forge.absolute())
-    blob, mark = (git.run("hash-object", "-w", "--stdin", data=data).decode().strip() for data in (b"x", FORMAT))
+    blob, mark = (git.run("hash-object", "-w", "--stdin", data=data).decode().strip() for data in (b"x", STORE_FORMAT))
     inner = raw_tree(git, *(("100644", f"f{number}", blob) for number in range(10)))
     for _ in range(10):
         inner = raw_tree(git, *(("40000", f"d{number}", inner) for number in range(10)))
@@ -568,7 +568,7 @@ def test_a_few_folders_that_list_any_number_of_files_are_refused(ada: Clone, for
 
 def test_more_bytes_than_anybody_has_are_refused(bob: Clone, forge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planted(forge, {"big": os.urandom(400_000)})
-    monkeypatch.setattr(remote, "MOST_BYTES", 100_000)
+    monkeypatch.setattr(remote, "LARGEST_FETCH", 100_000)
     said = bob.perf("pull", code=1)
     assert "nothing was pulled" in said.err
     assert said.err.count("\n") == 1
@@ -760,7 +760,7 @@ PATH = "8c/8c7f6a1d0e5b4c3f2a1908172635445362718090/time-sort-4c5cc2922c3a.json"
 def test_a_removal_is_small_whoever_removed_and_whyever() -> None:
     for text in ("\x00" * 10_000, "ü" * 10_000, '"' * 10_000, "\U0001f600" * 1000, "\ud800"):
         document = following(PATH, None, text, 0, text).encode()
-        assert len(document) <= MOST_BYTES
+        assert len(document) <= LARGEST_REMOVAL
         assert isinstance(decode(document, PATH), Removal)
 
 
@@ -778,7 +778,7 @@ def test_the_later_removal_holds_on_both_sides() -> None:
 
 @pytest.mark.parametrize(
     "document",
-    [b"", b"{}", b"[]", b"\xff", b"[" * 1000, b"x" * (MOST_BYTES + 1)]
+    [b"", b"{}", b"[]", b"\xff", b"[" * 1000, b"x" * (LARGEST_REMOVAL + 1)]
     + [
         Removal(*fields).encode()
         for fields in (

@@ -23,7 +23,7 @@ from perfvcs.hosts.cluster import Cluster
 from perfvcs.hosts.stall import watching
 from perfvcs.keeper import MARKER
 from perfvcs.measure.executor import Wanted
-from perfvcs.measure.journal import FOLDER
+from perfvcs.measure.journal import SESSIONS_FOLDER
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
 
@@ -222,7 +222,7 @@ def test_a_session_goes_on_after_its_client_was_killed(
     (tmp_path / "gate").touch()
     command = [sys.executable, "-m", "perfvcs", "collect", *versions, "--scheduler", hosts.address]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as client:
-        while not any(project.root.glob(f".perf/{FOLDER}/*.jsonl")):  # four executions on three workers: a block is over
+        while not any(project.root.glob(f".perf/{SESSIONS_FOLDER}/*.jsonl")):  # four executions on three workers: a block is over
             assert client.poll() is None
         kill(tmp_path, str(client.pid))
         client.communicate()

@@ -19,7 +19,7 @@ from conftest import children
 
 from perfvcs import launcher
 from perfvcs.launcher import fallback
-from perfvcs.launcher.execution import TAIL, Execution, LaunchError, NotStarted, name_command, name_signal, not_started
+from perfvcs.launcher.execution import STDERR_TAIL, Execution, LaunchError, NotStarted, name_command, name_signal, not_started
 from perfvcs.launcher.pace import Pace
 from perfvcs.native import compiled, native_folder
 
@@ -187,7 +187,7 @@ def test_of_endless_output_only_the_end_is_kept(launch: Launch, build: Callable[
     took = launch(build(SPEW))
     assert took.status == 3
     assert took.stderr.endswith("x\nthe end\n")
-    assert len(took.stderr) == TAIL
+    assert len(took.stderr) == STDERR_TAIL
 
 
 def test_folder_environment_and_arguments_are_as_given(launch: Launch, tmp_path: Path) -> None:
@@ -543,7 +543,7 @@ def tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[[
 def test_a_compiler_that_does_not_work_gives_the_fallback_and_the_cure(
     tool: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, reason: str
 ) -> None:
-    monkeypatch.setattr(compiled, "TIMEOUT", 0.3 if "sleep" in script else 60.0)
+    monkeypatch.setattr(compiled, "COMPILE_TIMEOUT", 0.3 if "sleep" in script else 60.0)
     tool(script)
     assert launcher.engine() == "wait4/1"
     assert reason in (launcher.fallback_reason() or "")

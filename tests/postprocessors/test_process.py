@@ -303,7 +303,7 @@ def test_two_at_once_leave_one_version(project: Project) -> None:
 @pytest.mark.usefixtures("commit")
 def test_more_models_than_a_profile_holds_leave_it_as_it_is(perf: Perf, monkeypatch: pytest.MonkeyPatch) -> None:
     before = stored()
-    monkeypatch.setattr(_outcome, "MOST_BYTES", 5000)
+    monkeypatch.setattr(_outcome, "LARGEST_ENTRIES", 5000)
     assert "5,000 is the most: name fewer metrics" in perf("process", "HEAD", "regression", code=2).err
     assert stored() == before
     perf("process", "HEAD", "regression", "--keep", "best")

@@ -21,7 +21,7 @@ from perfvcs.postprocessors import regression
 from perfvcs.postprocessors.regression import Regression
 from perfvcs.profile import Job, Metric, Processed, Profile, Resources, decode
 from perfvcs.statistics.regression.level import level
-from perfvcs.statistics.regression.models import FITTED, FULL, LINEARISED, MODELS, evaluate
+from perfvcs.statistics.regression.models import FITTED_MODELS, FULL_QUADRATIC, LINEARISED, MODELS, evaluate
 
 FIELDS = {
     "postprocessor", "uid", "metric", "by", "fit", "strategy", "model", "order", "formula", "coefficients", "errors", "r2",
@@ -60,7 +60,7 @@ def best(profile: Profile, **options: Any) -> dict[str, Any]:
 
 def test_an_entry_has_what_the_format_says() -> None:
     found = entries(sized(*noisy_line()))
-    assert [entry["model"] for entry in found] == list(FITTED)
+    assert [entry["model"] for entry in found] == list(FITTED_MODELS)
     assert all(entry.keys() == FIELDS | ({"log_r2"} if entry["model"] in LINEARISED else set()) for entry in found)
     assert [entry["model"] for entry in found if entry["best"]] == ["linear"]
     assert {
@@ -75,7 +75,7 @@ def test_an_entry_has_what_the_format_says() -> None:
     assert len(found[0]["coefficients"]) == len(found[0]["errors"]) == 1
 
 
-@pytest.mark.parametrize("model", FITTED)
+@pytest.mark.parametrize("model", FITTED_MODELS)
 def test_coefficients_errors_and_r2_are_those_of_statsmodels(model: str) -> None:
     import statsmodels.api as sm
 
@@ -92,7 +92,8 @@ def test_coefficients_errors_and_r2_are_those_of_statsmodels(model: str) -> None
         assert entry["r2"] == pytest.approx(1 - squares(b0, b1) / ((y - y.mean()) ** 2).sum(), rel=1e-9)
         return
     shape = {"logarithmic": np.log(x), "linear": x, "linearithmic": x * np.log(x), "quadratic": x**2, "cubic": x**3,
-             "linearised power": np.log(x), "linearised exponential": x, FULL: np.stack([x, x**2], axis=1)}.get(model)  # fmt: skip
+             "linearised power": np.log(x), "linearised exponential": x,
+             FULL_QUADRATIC: np.stack([x, x**2], axis=1)}.get(model)  # fmt: skip
     design = np.ones((len(x), 1)) if shape is None else sm.add_constant(shape)
     done = sm.OLS(np.log(y) if model in LINEARISED else y, design).fit()
     if model in LINEARISED:
@@ -278,18 +279,18 @@ def test_a_quadratic_with_all_terms_stands_beside_the_others_and_is_never_the_be
     y = 500 - 9 * x + 0.1 * x**2 + np.random.default_rng(3).standard_normal(100)
     profile = sized(x.tolist(), y.tolist())
     found = {entry["model"]: entry for entry in entries(profile, choice=choice)}
-    assert found[FULL]["coefficients"] == pytest.approx([500, -9, 0.1], rel=0.02)
-    assert found[FULL]["r2"] > 0.999
-    assert not found[FULL]["best"]
+    assert found[FULL_QUADRATIC]["coefficients"] == pytest.approx([500, -9, 0.1], rel=0.02)
+    assert found[FULL_QUADRATIC]["r2"] > 0.999
+    assert not found[FULL_QUADRATIC]["best"]
     without = entries(profile, choice=choice, models=MODELS)
     assert [entry["model"] for entry in without if entry["best"]] == [entry["model"] for entry in found.values() if entry["best"]]
 
 
 def test_a_quadratic_with_all_terms_needs_four_rows_of_three_sizes() -> None:
-    assert best(sized([1.0, 2, 3], [1.0, 2, 4]))["omitted"] == {FULL: "3 rows: it needs four"}
-    assert best(sized([1.0, 2, 1, 2], [1.0, 2, 1.5, 2.5]))["omitted"][FULL].startswith("it needs three sizes")
+    assert best(sized([1.0, 2, 3], [1.0, 2, 4]))["omitted"] == {FULL_QUADRATIC: "3 rows: it needs four"}
+    assert best(sized([1.0, 2, 1, 2], [1.0, 2, 1.5, 2.5]))["omitted"][FULL_QUADRATIC].startswith("it needs three sizes")
     with pytest.raises(UsageError, match="name others beside it"):
-        Regression(models=(FULL,))
+        Regression(models=(FULL_QUADRATIC,))
 
 
 @pytest.mark.parametrize("strategy", ["full", "interval", "bisection"])
@@ -303,7 +304,7 @@ def test_points_at_which_a_model_is_not_defined_can_be_dropped_from_it_alone(str
     found = {entry["model"]: entry for entry in entries(profile, **steps) if entry["x"][1] == x.max()}
     plain = {entry["model"]: entry for entry in entries(profile, strategy=strategy, steps=1)}
     assert {name: entry.get("dropped", 0) for name, entry in found.items()} == {
-        "constant": 0, "linear": 0, "quadratic": 0, "cubic": 0, "exponential": 0, FULL: 0, "linearithmic": 2, "logarithmic": 2,
+        "constant": 0, "linear": 0, "quadratic": 0, "cubic": 0, "exponential": 0, FULL_QUADRATIC: 0, "linearithmic": 2, "logarithmic": 2,
         "power": 2, "linearised power": 3, "linearised exponential": 1,
     }  # fmt: skip
     assert set(found) - set(plain) == {"linearithmic", "logarithmic", "power", "linearised power", "linearised exponential"}

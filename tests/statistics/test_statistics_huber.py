@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from perfvcs.statistics import difference
-from perfvcs.statistics.huber import BEND, FEWEST_PAIRS, NORMAL, paired, spread
+from perfvcs.statistics.huber import BEND, FEWEST_PAIRS, NORMAL_IN_DISTANCES, paired, spread
 from perfvcs.statistics.permutation import sign_flips
 
 Array = NDArray[np.float64]
@@ -113,7 +113,7 @@ def test_infinite_and_huge_values_raise_no_warning() -> None:
 def test_the_spread_of_many_values_is_a_normal_standard_deviation() -> None:
     values = np.random.default_rng(4).normal(7, 3, (4, 3001))
     np.testing.assert_allclose(spread(values), 3, rtol=0.06)
-    np.testing.assert_allclose(NORMAL, 1 / (np.sqrt(2) * norm.ppf(0.75)), rtol=1e-4)
+    np.testing.assert_allclose(NORMAL_IN_DISTANCES, 1 / (np.sqrt(2) * norm.ppf(0.75)), rtol=1e-4)
     assert spread([[1.0], [2.0]]).tolist() == [0, 0]
 
 

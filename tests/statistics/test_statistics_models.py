@@ -15,7 +15,7 @@ from perfvcs.statistics.regression.choice import choose
 from perfvcs.statistics.regression.fitting import fit
 from perfvcs.statistics.regression.level import level
 from perfvcs.statistics.regression.models import (
-    FULL,
+    FULL_QUADRATIC,
     LINEARISED,
     MODELS,
     ORDERS,
@@ -98,7 +98,9 @@ def test_a_quadratic_with_all_its_terms_is_statsmodels_least_squares(n: int, awa
     u = random.uniform(1, 1000, n)
     y = (50 - 3 * u + 0.02 * u * u) * np.exp(0.05 * random.standard_normal(n))
     weights = random.uniform(0.5, 2, n) if weighted else np.ones(n)
-    ours = fit(np.tile(u + away, 2), np.tile(y, 2), np.repeat([0, 1], n), weights=np.tile(weights, 2), models=[FULL])[FULL]
+    ours = fit(np.tile(u + away, 2), np.tile(y, 2), np.repeat([0, 1], n), weights=np.tile(weights, 2), models=[FULL_QUADRATIC])[
+        FULL_QUADRATIC
+    ]
     known = sm.WLS(y, sm.add_constant(np.stack([u, u**2], axis=1)), weights=weights).fit()
     for group in (0, 1):
         assert ours.coefficients[group, 2] == pytest.approx(known.params[2], rel=1e-9)
@@ -113,11 +115,14 @@ def test_a_quadratic_with_all_its_terms_is_statsmodels_least_squares(n: int, awa
 
 
 def test_a_quadratic_with_all_its_terms_wants_three_sizes_and_is_never_chosen() -> None:
-    two = fit([5.0, 5, 9, 9, 9], [1.0, 2, 3, 4, 5], models=[FULL])[FULL]
-    near = fit([1e9, 1e9 + 1, 1e9 + 1, 1e9], [1.0, 2, 3, 4], models=[FULL])[FULL]
+    two = fit([5.0, 5, 9, 9, 9], [1.0, 2, 3, 4, 5], models=[FULL_QUADRATIC])[FULL_QUADRATIC]
+    near = fit([1e9, 1e9 + 1, 1e9 + 1, 1e9], [1.0, 2, 3, 4], models=[FULL_QUADRATIC])[FULL_QUADRATIC]
     assert not two.known.any() and not near.known.any()
     x, y, group = noisy("quadratic", 80, 0.05, groups=5)
-    with_it, without = choose(fit(x, y - 20 * x, group, models=(*MODELS, FULL))), choose(fit(x, y - 20 * x, group, models=MODELS))
+    with_it, without = (
+        choose(fit(x, y - 20 * x, group, models=(*MODELS, FULL_QUADRATIC))),
+        choose(fit(x, y - 20 * x, group, models=MODELS)),
+    )
     assert with_it.index.tolist() == without.index.tolist()
 
 

@@ -12,7 +12,7 @@ from conftest import Project as Tree
 from conftest import Said
 
 from perfvcs.git import changes
-from perfvcs.git.changes import LARGE, MOST_BYTES, WorkingChanges, difference
+from perfvcs.git.changes import LARGE_FILE, MOST_CHANGED_BYTES, WorkingChanges, difference
 from perfvcs.git.project import Project
 from perfvcs.git.worktree import CheckoutError, checkout
 from perfvcs.profile import Profile
@@ -136,7 +136,7 @@ def test_a_submodule_is_its_commit(project: Tree, tmp_path: Path) -> None:
 
 def test_a_small_file_counts_by_its_content(project: Tree) -> None:
     project.commit()
-    path = project.write("data", "x" * LARGE)
+    path = project.write("data", "x" * LARGE_FILE)
     before = hashed()
     os.utime(path, ns=(0, 0))
     assert hashed() == before
@@ -163,7 +163,7 @@ def test_a_tracked_file_that_grew_large_is_not_read_either(project: Tree) -> Non
 
 def test_many_files_that_are_large_together_are_not_read(project: Tree) -> None:
     project.commit()
-    paths = [sized(project.root / "data" / str(number), LARGE) for number in range(MOST_BYTES // LARGE + 1)]
+    paths = [sized(project.root / "data" / str(number), LARGE_FILE) for number in range(MOST_CHANGED_BYTES // LARGE_FILE + 1)]
     before = hashed()
     os.utime(paths[0], ns=(0, 0))
     assert hashed() != before
@@ -175,7 +175,7 @@ def test_many_files_that_are_large_together_are_not_read(project: Tree) -> None:
 
 def test_a_large_file_that_is_just_being_changed_equals_nothing(project: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     project.commit()
-    now = sized(project.root / "data", 2 * LARGE).stat().st_ctime_ns
+    now = sized(project.root / "data", 2 * LARGE_FILE).stat().st_ctime_ns
     ticks = iter(range(now, now + 1000))
     monkeypatch.setattr(changes.time, "time_ns", lambda: next(ticks))
     assert hashed() != hashed()
@@ -208,7 +208,7 @@ def test_large_changes_measured_before_the_commit_belong_to_it_afterwards(projec
     project.configure('cmd = "test -s data"')
     base = project.commit("base", script="1")
     project.write("script", "2")
-    project.write("data", "y" * 2 * LARGE)
+    project.write("data", "y" * 2 * LARGE_FILE)
     perf("collect")
     head = project.commit("the change")
     assert "measured  work" in perf("status").out
@@ -221,7 +221,7 @@ def test_many_changes_measured_before_the_commit_belong_to_it_afterwards(project
     project.configure('cmd = "true"')
     base = project.commit("base")
     for number in range(20):
-        sized(project.root / "data" / str(number), LARGE)
+        sized(project.root / "data" / str(number), LARGE_FILE)
     perf("collect")
     project.commit("the data")
     assert "measured  work" in perf("status").out
@@ -232,10 +232,10 @@ def test_many_changes_measured_before_the_commit_belong_to_it_afterwards(project
 def test_a_large_file_that_was_written_again_before_the_commit_is_not_what_was_measured(project: Tree, perf: Perf) -> None:
     project.configure('cmd = "true"')
     base = project.commit("base")
-    path = project.write("data", "y" * 2 * LARGE)
+    path = project.write("data", "y" * 2 * LARGE_FILE)
     state = path.stat()
     perf("collect")
-    path.write_text("z" * 2 * LARGE)
+    path.write_text("z" * 2 * LARGE_FILE)
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
     project.commit("other data")
     assert "missing   work" in perf("status").out
@@ -245,9 +245,9 @@ def test_a_large_file_that_was_written_again_before_the_commit_is_not_what_was_m
 def test_a_commit_of_what_was_staged_before_is_not_what_was_measured(project: Tree, perf: Perf) -> None:
     project.configure('cmd = "true"')
     base = project.commit("base")
-    project.write("data", "y" * 2 * LARGE)
+    project.write("data", "y" * 2 * LARGE_FILE)
     project.git("add", "data")
-    project.write("data", "z" * 2 * LARGE)
+    project.write("data", "z" * 2 * LARGE_FILE)
     perf("collect")
     project.git("commit", "--quiet", "--message", "the staged data")
     assert "missing   work" in perf("status").out
@@ -317,7 +317,7 @@ def test_holes_of_a_large_file_are_not_filled_when_it_is_copied(project: Tree) -
     with checkout(Project.find(), commit, place, changes=WorkingChanges(Project.find())) as folder:
         copy = folder / "image"
         assert copy.stat().st_size == 1 << 30
-        assert copy.stat().st_blocks * 512 < 10 * LARGE
+        assert copy.stat().st_blocks * 512 < 10 * LARGE_FILE
         with copy.open("rb") as file:
             assert file.read(6) == b"begin\0"
         copy.write_bytes(b"changed by a build")

@@ -272,7 +272,7 @@ def test_a_damaged_file_is_made_anew(store: Store, index: Index, damage: str) ->
     elif damage == "foreign":
         with sqlite3.connect(file) as connection:
             connection.execute("CREATE TABLE other (x)")
-            connection.execute(f"PRAGMA user_version = {filling.VERSION}")
+            connection.execute(f"PRAGMA user_version = {filling.INDEX_VERSION}")
         connection.close()
     elif damage == "folder":
         file.mkdir()

@@ -89,7 +89,7 @@ def test_many_profiles_are_one_commit_and_come_back_in_the_order_asked(store: St
 
 def test_large_documents_are_stored_like_small_ones(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     profiles = [sample_profile([wall] * count) for wall, count in ((1.0, 1), (2.0, 500), (3.0, 1))]
-    monkeypatch.setattr(stream, "LARGE", 2000)
+    monkeypatch.setattr(stream, "LARGE_BLOB", 2000)
     paths = store.add(profiles, "add")
     assert list(store.read_many(paths)) == list(zip(paths, profiles, strict=True))
     [replaced] = store.replace([(paths[0], sample_profile([4.0] * 600))], "replace")
@@ -415,7 +415,7 @@ def test_a_lock_that_a_killed_git_left_keeps_nobody_from_packing(
     lock.parent.mkdir(parents=True, exist_ok=True)
     lock.touch()
     os.utime(lock, (time.time() - 60, time.time() - 60))
-    monkeypatch.setattr(locks, "PATIENCE", 0.0)
+    monkeypatch.setattr(locks, "WRITER_PATIENCE", 0.0)
     assert store.gc()
     assert not lock.exists()
 
@@ -423,7 +423,7 @@ def test_a_lock_that_a_killed_git_left_keeps_nobody_from_packing(
 def test_a_lock_that_stays_ends_in_one_line(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     (store.path / "refs/heads").mkdir(parents=True, exist_ok=True)
     (store.path / "refs/heads/main.lock").touch()
-    monkeypatch.setattr(locks, "PATIENCE", 0.0)
+    monkeypatch.setattr(locks, "WRITER_PATIENCE", 0.0)
     with pytest.raises(Contended, match="try again"):
         store.add([sample_profile()], "One")
     (store.path / "refs/heads/main.lock").unlink()
@@ -654,7 +654,7 @@ def test_a_reader_that_stops_early_leaves_no_process(store: Store) -> None:
 
 def test_an_enormous_document_is_not_loaded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     small, large = store.add([sample_profile([1.0]), sample_profile([1.0] * 1000)], "Two")
-    monkeypatch.setattr(store_module, "MAX_BYTES", 2000)
+    monkeypatch.setattr(store_module, "MAX_PROFILE", 2000)
     with pytest.raises(Damaged, match="over the limit of 2,000"):
         list(store.read_many([large, small]))
     assert store.read(small) == sample_profile([1.0])

@@ -129,7 +129,7 @@ def test_a_page_keeps_to_its_size_whatever_there_is_to_draw() -> None:
 
 def test_a_figure_that_has_no_room_is_counted_and_smaller_ones_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     subject = pictures.two(3)
-    monkeypatch.setattr("perfvcs.page.ROOM", 1)
+    monkeypatch.setattr("perfvcs.page.PAGE_ROOM", 1)
     html = render(subject)
     assert len(views(html)) == 1 and re.search(r"\d+ more pairs of benchmark and metric are drawn on demand", html)
     assert len(choose(subject)) > 1

@@ -173,7 +173,7 @@ def test_the_projects_rules_judge_the_commits(project: Project) -> None:
 def test_of_a_long_history_the_newest_commits_are_drawn_and_fewer_judged(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reports, "COMMITS", 30)
+    monkeypatch.setattr(reports, "DRAWN_COMMITS", 30)
     monkeypatch.setattr(reports, "JUDGED", 10)
     commits = grow(project, 40)
     subject = subject_of(store(*measured(commits, stepped(40, 25))), ["sort"])
@@ -206,7 +206,7 @@ def test_verdicts_that_need_all_rows_are_made_for_the_newest_commits_only(
 
 
 def test_what_is_left_out_is_reported(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reports, "SERIES", 1)
+    monkeypatch.setattr(reports, "MOST_SERIES", 1)
     commits = grow(project, 3)
     profiles = interleaved(commits, [[0.01, 0.01], [0.01, 0.0], [0.01, 0.01]])
     subject = subject_of(store(*profiles), ["sort"])

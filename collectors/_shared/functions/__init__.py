@@ -7,15 +7,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 from perfvcs.collector import CollectError, Run
-from perfvcs.collectors._shared.functions.inside import FOLDER
+from perfvcs.collectors._shared.functions.inside import FUNCTIONS_INSIDE
 from perfvcs.collectors._shared.recording import read_at_most
 from perfvcs.profile import Reached
 from perfvcs.validity import MAX_NAME
 
-NAMELESS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>")
+NAMELESS_CODE = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>")
 MODULE = "<module>"
 PROCESSES = "(processes)"  # among the functions of a unit that started processes, whose own functions nobody saw
-PYTHON, START = FOLDER / "python", FOLDER / "start"  # what goes on PYTHONPATH
+PYTHON_PATHS, START = FUNCTIONS_INSIDE / "python", FUNCTIONS_INSIDE / "start"  # what goes on PYTHONPATH
 LARGEST_FUNCTION_LIST = 1 << 26  # bytes of what an interpreter wrote
 
 
@@ -23,7 +23,7 @@ def recording(run: Run, path: Path) -> dict[str, str]:
     """The environment in which a Python program leaves the functions that it runs in the file ``path``."""
     own = run.env.get("PYTHONPATH")
     asked = [str(run.cwd), str(path)] + ([own] if own is not None else [])
-    added = os.pathsep.join(filter(None, (str(START), str(PYTHON), own)))
+    added = os.pathsep.join(filter(None, (str(START), str(PYTHON_PATHS), own)))
     return {**run.env, "PYTHONPATH": added, "PERFVCS_FUNCTIONS": "\n".join(asked)}
 
 
@@ -53,7 +53,7 @@ def reached(sets: Mapping[str, Iterable[str]]) -> Reached:
 def trimmed(name: str) -> str:
     """The qualified name of what encloses a comprehension, which ran with it."""
     parts = name.split(".")
-    while parts and parts[-1] in (*NAMELESS, "<locals>"):
+    while parts and parts[-1] in (*NAMELESS_CODE, "<locals>"):
         parts.pop()
     return ".".join(parts) or MODULE
 

@@ -5,4 +5,4 @@
 
 from pathlib import Path
 
-FOLDER = Path(__file__).parent
+COMPLEXITY_INSIDE = Path(__file__).parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.collectors.complexity.native.reading import FLAGS
+from perfvcs.collectors.complexity.native.reading import COMPILER_FLAGS
 
 if TYPE_CHECKING:
     from perfvcs.collector import Run
@@ -16,7 +16,7 @@ Tracer = Literal["fentry", "uftrace"]
 
 def flags(tracer: Tracer) -> tuple[str, ...]:
     """What compilers must be given so that a program can be recorded on this machine."""
-    return FLAGS if tracer == "fentry" and platform.machine() == "x86_64" else ()
+    return COMPILER_FLAGS if tracer == "fentry" and platform.machine() == "x86_64" else ()
 
 
 def record(run: Run, request: RecordingRequest, tracer: Tracer) -> Calls:

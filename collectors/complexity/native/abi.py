@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from perfvcs.collectors.complexity.native.functions import BinaryFunction, Parameter
-from perfvcs.collectors.complexity.native.types import DEEPEST, Type, number, tag, text
+from perfvcs.collectors.complexity.native.types import DEEPEST_TYPE, Type, number, tag, text
 
 REGISTERS = 6  # rdi rsi rdx rcx r8 r9
 VECTORS = 8
@@ -150,7 +150,7 @@ def _one_vector(type_: Type) -> bool:
 def _has_data(type_: Type, depth: int) -> bool:
     if type_.kind == "array":
         return type_.count > 0 and _has_data(type_.target, depth + 1)
-    if type_.kind != "struct" or depth > DEEPEST:
+    if type_.kind != "struct" or depth > DEEPEST_TYPE:
         return True
     return any(_has_data(member.type, depth + 1) for member in type_.members) or _polymorphic(type_)
 
@@ -162,7 +162,7 @@ def _polymorphic(type_: Type) -> bool:
 def _merge(type_: Type, offset: int, classes: list[str], depth: int) -> bool:
     """Merge the classes of a value at an offset into those of its argument; False when it has to be in memory."""
     kind = type_.kind
-    if depth > DEEPEST:
+    if depth > DEEPEST_TYPE:
         return False
     if kind == "struct":
         return all(_merge(one.type, offset + one.offset, classes, depth + 1) for one in type_.members)

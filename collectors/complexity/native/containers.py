@@ -34,10 +34,10 @@ COUNTED = {
     "basic_string_view": ("_M_len", "__size", "__size_"),
 }  # fmt: skip
 PAIR, PAIRED = "__compressed_pair", "__value_"  # libc++'s pairs that store no empty member
-POINTERS = {"unique_ptr": ("_M_head_impl", "__ptr_"), "shared_ptr": ("_M_ptr", "__ptr_")}
+SMART_POINTERS = {"unique_ptr": ("_M_head_impl", "__ptr_"), "shared_ptr": ("_M_ptr", "__ptr_")}
 ADAPTERS = ("stack", "queue", "priority_queue")
 OTHERS = ("vector", "deque", "basic_string", "array", "span", *ADAPTERS)
-DEEPEST = 8  # structs in structs
+DEEPEST_STRUCT = 8  # structs in structs
 NODE_BYTES = 512  # of a deque's blocks
 
 
@@ -59,7 +59,7 @@ def _standard(type_: Type) -> str | None:
 
 def pointee(operand: Operand) -> Address:
     """What a pointer leads to, also one of std; raises Unresolved."""
-    if not isinstance(operand, StackNumber) and (held := POINTERS.get(_standard(operand.type) or "")):
+    if not isinstance(operand, StackNumber) and (held := SMART_POINTERS.get(_standard(operand.type) or "")):
         for name in held:
             for found in _all_inside(operand, name, 0):  # a deleter may be held under the same name
                 stored = _unpaired(found)
@@ -70,7 +70,7 @@ def pointee(operand: Operand) -> Address:
 
 
 def _all_inside(operand: Operand, name: str, depth: int) -> Iterator[Operand]:
-    if isinstance(operand, StackNumber | StackPointer) or operand.type.kind != "struct" or depth > DEEPEST:
+    if isinstance(operand, StackNumber | StackPointer) or operand.type.kind != "struct" or depth > DEEPEST_STRUCT:
         return
     for one in operand.type.members:
         if one.name == name:

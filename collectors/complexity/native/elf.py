@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 HOOK = b"__fentry__"
 ENDBR = b"\xf3\x0f\x1e\xfa"
-LARGEST_FILE = 1 << 31  # bytes of a file; debug information of the largest browsers is of that order
+LARGEST_ELF = 1 << 31  # bytes of a file; debug information of the largest browsers is of that order
 X86_64 = 62
 
 
@@ -46,8 +46,8 @@ class Elf:
         try:
             with path.open("rb") as file:
                 about = os.fstat(file.fileno())
-                if about.st_size > LARGEST_FILE:
-                    raise Unresolved(f"{path} has over {LARGEST_FILE >> 30} GiB: build it with less debug information (-g1)")
+                if about.st_size > LARGEST_ELF:
+                    raise Unresolved(f"{path} has over {LARGEST_ELF >> 30} GiB: build it with less debug information (-g1)")
                 return cls(path, file.read(), about.st_dev, about.st_ino)
         except OSError as error:
             raise Unresolved(f"cannot read {path}: {error.strerror}") from None

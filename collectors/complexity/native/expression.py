@@ -27,7 +27,7 @@ from perfvcs.errors import nearest
 TOKEN = re.compile(
     r"\s*(?:(?P<number>0[xX][0-9a-fA-F]+|\d+\.\d*(?:[eE][+-]?\d+)?|\d+)|(?P<name>[A-Za-z_]\w*)|(?P<sign>->|::|[-+*/()\[\].,&]))"
 )
-DEEPEST = 12  # nested brackets
+DEEPEST_BRACKETS = 12  # nested brackets
 SIZES = ("size", "length")
 
 
@@ -63,7 +63,7 @@ def member_of(operand: Operand, name: str) -> Operand:
 
 
 def _search(operand: Operand, name: str, depth: int) -> Operand | None:
-    if isinstance(operand, StackNumber) or depth > DEEPEST:
+    if isinstance(operand, StackNumber) or depth > DEEPEST_BRACKETS:
         return None
     for one in operand.type.members:
         if one.name == name:
@@ -111,7 +111,7 @@ class _Parser:
 
     def sum(self) -> Operand:
         self.depth += 1
-        if self.depth > DEEPEST:
+        if self.depth > DEEPEST_BRACKETS:
             raise Unresolved("there are too many brackets")
         found = self.product()
         while (sign := self.peek()) in ("+", "-") and sign:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from perfvcs.collectors.complexity.native.selection import TraceSelection
 
 ENGINE = "fentry/1"
-VARIABLE = "PERFVCS_FENTRY"
+FENTRY_VARIABLE = "PERFVCS_FENTRY"
 OPTIONS = ("-mgeneral-regs-only", "-ldl", "-lpthread")
 GLANCE = 4  # calls kept per function and bucket if all functions are recorded
 ROUGH = 0.5  # of the time between begin and end; what is left of less is doubtful
@@ -51,7 +51,7 @@ def runtime() -> Path:
     if platform.machine() != "x86_64":
         raise CollectError(f"functions of C and C++ are recorded on x86-64 only, this is {platform.machine()}")
     try:
-        found = compiled(inside.FOLDER / "fentry" / "fentry.c", flags=OPTIONS, shared=True)
+        found = compiled(inside.COMPLEXITY_INSIDE / "fentry" / "fentry.c", flags=OPTIONS, shared=True)
     except NotCompiled as error:
         raise CollectError(f"complexity needs a C compiler to make its recorder: {error}", lasting=True) from None
     return preloadable(found)
@@ -169,7 +169,7 @@ def _calls(run: Run, request: RecordingRequest, selection: TraceSelection, prelo
 
 def _execute(run: Run, folder: Path, preloaded: Path) -> Execution:
     preload = ":".join(filter(None, (str(preloaded), run.env.get("LD_PRELOAD"))))
-    environment = {**run.env, "LD_PRELOAD": preload, VARIABLE: str(folder / "request")}
+    environment = {**run.env, "LD_PRELOAD": preload, FENTRY_VARIABLE: str(folder / "request")}
     return launched(run, env=environment, pace=True)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from perfvcs.collectors.complexity.native.elf import Elf, Symbol
-from perfvcs.collectors.complexity.native.types import DEEPEST, STRUCTS, Type, number, original, scope, tag, text
+from perfvcs.collectors.complexity.native.types import DEEPEST_TYPE, STRUCTS, Type, number, original, scope, tag, text
 
 FRAME = 0x91  # DW_OP_fbreg
 CLONES = (".isra", ".constprop", ".part", ".lto_priv", ".cold")
@@ -247,7 +247,7 @@ def _subprograms(die: Any, depth: int) -> Iterator[Any]:
             yield child
             if child.has_children and "DW_AT_inline" not in child.attributes:
                 yield from _nested(child, depth + 1)
-        elif named == "namespace" and depth < DEEPEST:
+        elif named == "namespace" and depth < DEEPEST_TYPE:
             yield from _subprograms(child, depth + 1)
 
 
@@ -257,7 +257,7 @@ def _nested(die: Any, depth: int) -> Iterator[Any]:
         named = tag(child)
         if named == "subprogram" and "DW_AT_declaration" not in child.attributes:
             yield child
-        elif named == "lexical_block" and depth < DEEPEST:
+        elif named == "lexical_block" and depth < DEEPEST_TYPE:
             yield from _nested(child, depth + 1)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from perfvcs.collectors._shared.frames import without_arguments
 from perfvcs.collectors.complexity.native.functions import BinaryFunction, BinaryFunctions
-from perfvcs.collectors.complexity.native.reading import FLAGS, Unresolved
+from perfvcs.collectors.complexity.native.reading import COMPILER_FLAGS, Unresolved
 from perfvcs.errors import nearest
 
 IN_FILE = re.compile(r"(?P<file>[^:()<>]+\.[A-Za-z+]{1,4}):(?!:)(?P<name>.+)")
@@ -67,7 +67,7 @@ def _missing(name: str, wanted: str, known: Sequence[BinaryFunction], everything
             "or compile with -fno-inline"
         )
     if _among(wanted, unhooked):
-        return f"complexity: {name} in {where} was not compiled with {' '.join(FLAGS)}: build its source with these flags too"
+        return f"complexity: {name} in {where} was not compiled with {' '.join(COMPILER_FLAGS)}: build its source with these flags too"
     names = {one.name for one in known} | inlined | unhooked
     shown = [one for one in names if not one.startswith(("std::", "__"))]
     if any(functions.split for functions in everything):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from perfvcs.collector import CollectError
 
-FLAGS = ("-g", "-pg", "-mfentry")
-CURE = (
+COMPILER_FLAGS = ("-g", "-pg", "-mfentry")
+RECORDING_CURE = (
     "perfvcs gives these flags to the commands of build through compilers on PATH; where a build names its compiler by its path, write "
     '{cflags} behind it, or set tracer = "uftrace"'
 )

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 MAGIC, VERSION = b"PVCSFENT", 1
 SEGMENT = 1 << 20
-LARGEST_FILE = 256 * SEGMENT  # of one file
+LARGEST_RECORDING = 256 * SEGMENT  # of one file
 BLOCK = 0x4B4C4250
 PROCESS, THREAD, CHUNK = 1, 2, 3
 HEAD = struct.Struct("<IIQ")
 ABOUT = struct.Struct("<8sIIQQQQQQQQQ")  # after the head of the first block
 COUNTERS = struct.Struct("<IIQQQQ")
 PART = struct.Struct("<IIIIQQ")
-RECORD = [("start", "<u8"), ("size", "<u8"), ("ticks", "<u8"), ("cost", "<u8")]
+CALL_RECORD = [("start", "<u8"), ("size", "<u8"), ("ticks", "<u8"), ("cost", "<u8")]
 TICK_BITS = 62  # of the start; the kind of the size stands above
 NONE, SIGNED, UNSIGNED, REAL = range(4)
 BUCKETS = 516  # of a function, as in inside/fentry/sizes.h
 MAX_FILES = 10_000
-MAX_ROWS = 5_000_000
+MAX_CALLS = 5_000_000
 
 
 @dataclass
@@ -103,8 +103,8 @@ def read(folder: Path, functions: int, keep: int) -> CallRows:
         for one in reservoirs:
             rows = _kept(one, keep)
             total += len(rows)
-            if total > MAX_ROWS:
-                raise CollectError(f"over {MAX_ROWS:,} calls were kept: lower keep, or record fewer functions or processes")
+            if total > MAX_CALLS:
+                raise CollectError(f"over {MAX_CALLS:,} calls were kept: lower keep, or record fewer functions or processes")
             if len(rows):
                 parts.append(_Part(one.function, max(1.0, one.seen / len(rows)), rows, clock))
     return _columns(parts, keep, losses)
@@ -114,7 +114,7 @@ def _columns(parts: list[_Part], keep: int, losses: Losses) -> CallRows:
     import numpy as np
 
     lengths = [len(part.rows) for part in parts]
-    rows = np.concatenate([*(part.rows for part in parts), np.empty(0, RECORD)])
+    rows = np.concatenate([*(part.rows for part in parts), np.empty(0, CALL_RECORD)])
     function = np.repeat(np.array([part.function for part in parts], np.int64), lengths)
     rate = np.repeat(np.array([part.rate for part in parts], np.float64), lengths)
     scale = np.repeat(np.array([part.clock.scale for part in parts], np.float64), lengths)
@@ -167,13 +167,13 @@ def _kept(reservoir: _Reservoir, keep: int) -> NDArray[np.void]:
 
     capacity = sum(len(rows) for _, rows in reservoir.parts)
     count = min(reservoir.seen, keep, capacity)
-    rows = np.concatenate([*(rows for _, rows in sorted(reservoir.parts, key=lambda part: part[0])), np.empty(0, RECORD)])
+    rows = np.concatenate([*(rows for _, rows in sorted(reservoir.parts, key=lambda part: part[0])), np.empty(0, CALL_RECORD)])
     return rows[:count]
 
 
 def _content(path: Path) -> bytes:
-    content = read_at_most(path, LARGEST_FILE)
-    if len(content) > LARGEST_FILE:
+    content = read_at_most(path, LARGEST_RECORDING)
+    if len(content) > LARGEST_RECORDING:
         raise CollectError(f"{path.name} is larger than the runtime makes it: the program must leave it alone")
     return content
 
@@ -200,7 +200,7 @@ def _file(content: bytes, path: Path, functions: int, losses: Losses) -> tuple[_
                 raise _wrong(path, "has calls of a function that was not chosen")
             one = found.setdefault(number, _Reservoir(function))
             one.seen = max(one.seen, seen)
-            one.parts.append((first, np.frombuffer(body, RECORD, (len(body) - PART.size) // 32, PART.size)))
+            one.parts.append((first, np.frombuffer(body, CALL_RECORD, (len(body) - PART.size) // 32, PART.size)))
     return (_clock(about, path) if about is not None else _Clock()), list(found.values())
 
 

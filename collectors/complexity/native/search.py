@@ -10,7 +10,7 @@ from pathlib import Path
 
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.complexity.native.elf import Elf
-from perfvcs.collectors.complexity.native.reading import CURE, FLAGS, Unresolved
+from perfvcs.collectors.complexity.native.reading import COMPILER_FLAGS, RECORDING_CURE, Unresolved
 from perfvcs.launcher.execution import not_started
 
 MAGIC = b"\x7fELF"
@@ -152,4 +152,4 @@ def _not_built(run: Run, programs: list[Elf]) -> str:
         return f"complexity: {elf.path} is linked statically, so nothing can be loaded into it: link it without -static"
     if len(own) == 1 and elf.stripped and elf.refers:
         return f"complexity: {elf.path} is stripped, its functions cannot be found: build it without -s and do not strip it"
-    return f"complexity: {elf.path} was not compiled with {' '.join(FLAGS)}: {CURE}"
+    return f"complexity: {elf.path} was not compiled with {' '.join(COMPILER_FLAGS)}: {RECORDING_CURE}"

@@ -16,7 +16,7 @@ SCOPES = (*STRUCTS, "namespace", "enumeration_type")
 SIGNED = (0x05, 0x06, 0x0D)  # DW_ATE_signed, signed_char, signed_fixed
 BOOLEAN, FLOAT, COMPLEX, UTF = 0x02, 0x04, 0x03, 0x10
 BY_REFERENCE = 0x04  # DW_CC_pass_by_reference
-DEEPEST = 64  # nested types; more is a damaged file
+DEEPEST_TYPE = 64  # nested types; more is a damaged file
 
 
 def tag(die: Any) -> str:
@@ -44,7 +44,7 @@ def refer(die: Any, attribute: str = "DW_AT_type") -> Any | None:
 
 def original(die: Any, attribute: str) -> Any:
     """The nearest of an entry, what it is an instance of, and what that was declared as, that has an attribute; else the last of them."""
-    for _ in range(DEEPEST):
+    for _ in range(DEEPEST_TYPE):
         if attribute in die.attributes:
             break
         further = next((key for key in ("DW_AT_abstract_origin", "DW_AT_specification") if key in die.attributes), None)
@@ -56,7 +56,7 @@ def original(die: Any, attribute: str) -> Any:
 
 def scope(die: Any) -> list[str]:
     """The namespaces and classes around an entry, outermost first; anonymous ones are ``(anonymous)``, inline ones are left in."""
-    for _ in range(DEEPEST):
+    for _ in range(DEEPEST_TYPE):
         further = next((key for key in ("DW_AT_specification", "DW_AT_abstract_origin") if key in die.attributes), None)
         if further is None:
             break
@@ -99,7 +99,7 @@ class Type:
     def plain(self) -> Type:
         """Without typedefs and qualifiers; what is only declared is looked up where it is defined."""
         die = self.die
-        for _ in range(DEEPEST):
+        for _ in range(DEEPEST_TYPE):
             if die is None or tag(die) not in TRANSPARENT:
                 break
             die = refer(die)
@@ -227,7 +227,7 @@ class Type:
         if die is None:
             return "void"
         named = tag(die)
-        if depth > DEEPEST:
+        if depth > DEEPEST_TYPE:
             return "..."
         if named in POINTERS:
             return Type(refer(die))._name(depth + 1) + POINTERS[named]

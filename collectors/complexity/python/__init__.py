@@ -15,7 +15,7 @@ from perfvcs.collectors.complexity import inside
 from perfvcs.collectors.complexity.calls import Calls, RecordingRequest
 from perfvcs.collectors.complexity.calls.recording import Interrupted, Records, read
 from perfvcs.collectors.complexity.python.discovery import discover, entries
-from perfvcs.collectors.complexity.python.extension import SLOW, compiled_recorder
+from perfvcs.collectors.complexity.python.extension import SLOW_RECORDING, compiled_recorder
 from perfvcs.collectors.complexity.python.notes import RecorderNotes, Timed, read_notes
 from perfvcs.collectors.complexity.python.place import FunctionLocation
 from perfvcs.collectors.complexity.python.questions import check_defined, remarks
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 VERSION = "/1"  # of the ways to record, as the interpreters know it too
-VARIABLE = "PERFVCS_TRACING"
+TRACING_VARIABLE = "PERFVCS_TRACING"
 SEPARATOR, END = "\x1f", "\x1e"  # as perfvcs_hook has them
 
 
@@ -56,7 +56,7 @@ def _recorded(
         records = read(folder, len(places), request.keep)
     except CollectError as error:
         raise CollectError(f"{name_command(run.argv)}: {error}") from None
-    slow = [f"{SLOW}: {line}" for line in dict.fromkeys(notes.slow)]
+    slow = [f"{SLOW_RECORDING}: {line}" for line in dict.fromkeys(notes.slow)]
     calls = _calls(places, notes, records, execution.pace, [reason_for_none] if reason_for_none else slow)
     if reason is not None:
         raise Interrupted(reason, calls, lasting=execution.timed_out)
@@ -90,8 +90,8 @@ def _sizes(run: Run, request: RecordingRequest, places: list[FunctionLocation]) 
 
 def environment(run: Run, folder: Path) -> dict[str, str]:
     """The environment in which interpreters record what the file ``request`` in ``folder`` asks for."""
-    path = os.pathsep.join(filter(None, (str(inside.FOLDER / "python"), run.env.get("PYTHONPATH"))))
-    return {**run.env, "PYTHONPATH": path, VARIABLE: str(folder / "request")}
+    path = os.pathsep.join(filter(None, (str(inside.COMPLEXITY_INSIDE / "python"), run.env.get("PYTHONPATH"))))
+    return {**run.env, "PYTHONPATH": path, TRACING_VARIABLE: str(folder / "request")}
 
 
 def execute(run: Run, folder: Path) -> Execution:

@@ -2,4 +2,4 @@
 
 from pathlib import Path
 
-FOLDER = Path(__file__).parent
+INSTRUCTIONS_INSIDE = Path(__file__).parent

@@ -2,4 +2,4 @@
 
 from pathlib import Path
 
-FOLDER = Path(__file__).parent
+PYTEST_INSIDE = Path(__file__).parent

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from perfvcs.check.curves.curve import Sides, within
 
-FEWEST_SIZES = 5  # sizes above 0, without which size 0 counts
+FEWEST_POSITIVE = 5  # sizes above 0, without which size 0 counts
 
 
 def condense(sides: Sides) -> Sides:
@@ -25,7 +25,7 @@ def condense(sides: Sides) -> Sides:
     if sides.low == 0 < sides.high:
         positive = [side.size > 0 for side in both]
         distinct = [np.unique(side.size[kept]) for side, kept in zip(both, positive, strict=True)]
-        if min(map(len, distinct)) >= FEWEST_SIZES:
+        if min(map(len, distinct)) >= FEWEST_POSITIVE:
             both = within(both[0], positive[0]), within(both[1], positive[1])
             sides = replace(sides, low=float(min(distinct[0][0], distinct[1][0])))
     near = ranges((both[0].size, both[1].size), max(side.executions for side in both))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-FEWEST_PAIRS = 5  # pairs, below which they have fewer degrees of freedom than they save variance
+FEWEST_CONFIRMING = 5  # pairs, below which they have fewer degrees of freedom than they save variance
 
 
 def borne_out(sides: Sides, error: Callable[[Floats], Floats]) -> float:
@@ -36,6 +36,6 @@ def borne_out(sides: Sides, error: Callable[[Floats], Floats]) -> float:
     first, second = along(found, error)
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         return 0.0
-    paired = sides.case.chosen.paired and len(first) >= FEWEST_PAIRS
+    paired = sides.case.chosen.paired and len(first) >= FEWEST_CONFIRMING
     p = float((difference.paired if paired else difference.welch)(first[None], second[None]).p[0])
     return p if np.isfinite(p) else 0.0

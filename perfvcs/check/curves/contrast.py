@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-FEWEST_EXECUTIONS = 5  # executions a side from which offset and slope are tested together
+FEWEST_CONTRASTED = 5  # executions a side from which offset and slope are tested together
 FAR = 3.0  # standard errors that hardly any difference between sessions has
 
 Three = tuple[float, float, float]
@@ -143,7 +143,7 @@ def _in_turns(
     else:
         shifts = [huber.paired(*both, confidence) for both in columns]
     parts, permuted = [shifts[part].difference for part in PARTS], np.full(len(first), np.nan)
-    p = _together(first, second, shifts) if first.shape[1] >= FEWEST_EXECUTIONS else _least(parts)
+    p = _together(first, second, shifts) if first.shape[1] >= FEWEST_CONTRASTED else _least(parts)
     promising = np.flatnonzero(p <= alpha)
     if len(promising):
         permuted[promising] = huber.chance(np.stack([one.free[promising] for one in shifts], axis=2))
@@ -190,7 +190,7 @@ def _apart(
     free = np.array([one.df if one else 1.0 for one in between])
     parts = [difference.welch(first[..., part], second[..., part], confidence, extra, free) for part in PARTS]
     p, lines = _least(parts), (first[..., :2], second[..., :2])
-    if min(first.shape[1], second.shape[1]) >= FEWEST_EXECUTIONS:
+    if min(first.shape[1], second.shape[1]) >= FEWEST_CONTRASTED:
         p = np.where(np.array([one is None for one in between]), hotelling(*lines), p)
     permuted = np.full(len(first), np.nan)
     promising = np.flatnonzero(p <= alpha)

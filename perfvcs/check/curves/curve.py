@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from perfvcs.check.case import UNSIZED, UNUSABLE, Case, decided_change, prepare
+from perfvcs.check.case import NO_USABLE_VALUE, UNSIZED, Case, decided_change, prepare
 from perfvcs.check.change import Change, Curve, Word
 from perfvcs.check.curves.means import levelled, means
 from perfvcs.check.points import points
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     Columns = tuple[Floats, Floats, Floats, Floats, Numbers, Numbers]
 
 PUBLISHED = ("constant", "linear", "quadratic")  # kinds of error
-KINDS = ("constant", "logarithmic", "linear", "linearithmic", "quadratic")
+CURVE_KINDS = ("constant", "logarithmic", "linear", "linearithmic", "quadratic")
 DOUBTED = ("logarithmic", "linearithmic")  # named only on strong evidence against the published ones
-GOOD = 0.9  # r2 from which a model stands for its values: Stupinsky 2018, 5.1, asks for a "high enough" one
+GOOD_R2 = 0.9  # r2 from which a model stands for its values: Stupinsky 2018, 5.1, asks for a "high enough" one
 
 APART = "sizes {} to {} and {} to {} do not overlap"
 
@@ -129,7 +129,7 @@ class FittedCurves:
 
     def good(self, number: int) -> bool:
         """Whether the models of both sides may stand for the values (Stupinsky 2018, 5.1)."""
-        return min(self.r2(number)) >= GOOD
+        return min(self.r2(number)) >= GOOD_R2
 
     def sizes(self, number: int) -> NDArray[np.float64]:
         """The sizes, or the middles of narrow ranges of sizes, at which both sides have values."""
@@ -176,7 +176,7 @@ class FittedCurves:
         return slice(start, end)
 
 
-def kinds(sides: Sequence[Sides], family: Sequence[str] = KINDS, *, level: bool = True) -> ErrorKind:
+def kinds(sides: Sequence[Sides], family: Sequence[str] = CURVE_KINDS, *, level: bool = True) -> ErrorKind:
     """The kind of error of each case, from the means at each size as if these were independent; ``level``: executions at one level.
 
     A logarithmic curve must not be called linear, nor n log n quadratic: the report names the order of growth.
@@ -228,7 +228,7 @@ def fitted(sides: Sequence[Sides], rule: Rule = "aicc") -> FittedCurves:
             else:
                 (size, value, count), group = _stacked([one.levelled[side] for one in sides])
                 choices.append(described(size, value, count, group, groups=len(sides))[0])
-    return FittedCurves(sides, choices[0], choices[1], PUBLISHED if rule == "r2" else KINDS, rule != "r2")
+    return FittedCurves(sides, choices[0], choices[1], PUBLISHED if rule == "r2" else CURVE_KINDS, rule != "r2")
 
 
 def _share(case: Case) -> Sides | Change:
@@ -236,7 +236,7 @@ def _share(case: Case) -> Sides | Change:
 
     sides = points(case)
     if not all(len(side.value) for side in sides):
-        return _decided(case, "inconclusive", UNUSABLE)
+        return _decided(case, "inconclusive", NO_USABLE_VALUE)
     known = [np.isfinite(side.size) for side in sides]
     sized = [bool(column.any()) for column in known]
     if sized[0] != sized[1]:

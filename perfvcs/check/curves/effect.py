@@ -7,7 +7,7 @@ from functools import cached_property
 from math import expm1, inf, log1p
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.check.samples.clock import STEPS
+from perfvcs.check.samples.clock import CLOCK_STEPS
 from perfvcs.check.samples.scale import LARGEST_EXPONENT
 from perfvcs.check.statement import finite
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perfvcs.check.curves.curve import Sides
     from perfvcs.check.curves.replication import ExecutionLines
 
-NOTHING = 1e-9  # a share below is rounding
+NEGLIGIBLE_SHARE = 1e-9  # a share below is rounding
 
 Three = tuple[float | None, float | None, float | None]
 
@@ -48,7 +48,7 @@ class EffectCase:
         if not self.lines.logarithmic:  # shares of the middle of both: 2 where the baseline is 0
             sides = self.sides
             above = sides.case.calls or min(float(side.value.min()) for side in (sides.baseline, sides.target)) >= 0
-            return max(-1.0 if above else -inf, difference / (1 - difference / 2)) if 2 - difference > NOTHING else inf
+            return max(-1.0 if above else -inf, difference / (1 - difference / 2)) if 2 - difference > NEGLIGIBLE_SHARE else inf
         return expm1(difference) if abs(difference) <= LARGEST_EXPONENT else inf
 
     @property
@@ -75,7 +75,7 @@ class EffectCase:
         """How large the effect is at most, at either end and over all, to either side, by the intervals and by what the clock can show."""
         low, high = min(self.contrast.low), max(*self.contrast.high, self.contrast.widest)
         reach = max(-expm1(min(low, 0.0)), expm1(min(high, LARGEST_EXPONENT))) if self.lines.logarithmic else max(-low, high)
-        return max(reach, STEPS * self.step / self.value if self.value else inf)
+        return max(reach, CLOCK_STEPS * self.step / self.value if self.value else inf)
 
     def range(self, part: int) -> tuple[float, float]:
         """The smallest and the largest size of a part, numbered as for ``effect``."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     Grouped = tuple[Floats, Floats, Floats]
 
 ROUNDS = 3  # of levels and means in turn: each takes most of what the other left
-FEWEST_ROWS = 3  # rows of an execution whose level is taken out
+FEWEST_LEVEL_ROWS = 3  # rows of an execution whose level is taken out
 ROUNDING = 1e-12  # a level this near to 1 is one
 
 
@@ -34,14 +34,14 @@ def levelled(points: CasePoints) -> Grouped:
 
     distinct, mean, count, place, weight = _means(points)
     rows = np.bincount(points.execution, minlength=points.executions)
-    if len(distinct) < FEWEST_ROWS or points.executions < 2 or not (points.value > 0).all():
+    if len(distinct) < FEWEST_LEVEL_ROWS or points.executions < 2 or not (points.value > 0).all():
         return distinct, mean, count
     share = np.bincount(points.execution, weight, points.executions)
     level = np.ones(points.executions)
     for _ in range(ROUNDS):
         usual = np.bincount(points.execution, mean[place] * weight, points.executions)
         found = np.bincount(points.execution, points.value * weight, points.executions) / np.where(usual > 0, usual, 1.0)
-        level = np.where((rows >= FEWEST_ROWS) & (found > 0), found, 1.0)
+        level = np.where((rows >= FEWEST_LEVEL_ROWS) & (found > 0), found, 1.0)
         level /= (level * share).sum() / share.sum()
         level = np.where(np.abs(level - 1) <= ROUNDING, 1.0, level)
         mean = np.bincount(place, points.value / level[points.execution] * weight) / count

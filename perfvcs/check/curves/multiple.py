@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 TIMES = 10.0
-FEWEST_SIZES = 3  # sizes in a row: a pause of the machine hits one
+FEWEST_IN_A_ROW = 3  # sizes in a row: a pause of the machine hits one
 SHARE = 0.75  # of the sizes there must show it
 TENTH = 10
 
@@ -27,9 +27,9 @@ def multiple(lines: ExecutionLines) -> int:
     import numpy as np
 
     sizes, first, second = _extremes(lines)
-    if len(sizes) < FEWEST_SIZES:
+    if len(sizes) < FEWEST_IN_A_ROW:
         return 0
-    end = max(FEWEST_SIZES, len(sizes) // TENTH)
+    end = max(FEWEST_IN_A_ROW, len(sizes) // TENTH)
     for sign, (below, above) in ((1, (first, second)), (-1, (second, first))):
         values = np.abs(lines.rows[0 if sign > 0 else 1][1])
         least = values[values > 0].min(initial=np.inf)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Curve
     from perfvcs.check.curves.curve import FittedCurves
 
-GOOD = 0.98  # r2 from which the order of a model is named
+ORDER_R2 = 0.98  # r2 from which the order of a model is named
 FARTHER = 1.25  # times as far from the values as its own model must be what an added error explains: that has more coefficients,
 FAR = 0.001  # and by this share of the values, or it is rounding
 
@@ -24,7 +24,7 @@ def replaced(fits: FittedCurves, number: int, curve: Curve) -> bool:
     """
     import numpy as np
 
-    if curve.coefficient is None or not outgrows(curve, side := int(curve.coefficient > 0)) or curve.r2[side] < GOOD:
+    if curve.coefficient is None or not outgrows(curve, side := int(curve.coefficient > 0)) or curve.r2[side] < ORDER_R2:
         return False
     sizes = fits.sizes(number)
     models, measured = fits.predicted(number, sizes), fits.measured(number)

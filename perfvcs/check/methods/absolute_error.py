@@ -11,7 +11,7 @@ from perfvcs.check.curves.finding import sentence
 from perfvcs.check.curves.judgement import CurveMethod, effect, judged, undirected, unknown
 from perfvcs.check.statement import direction
 from perfvcs.statistics.regression import errors
-from perfvcs.statistics.regression.kind import ALPHA
+from perfvcs.statistics.regression.kind import KIND_ALPHA
 from perfvcs.text.quantity import quantity
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from perfvcs.check.curves.curve import FittedCurves
 
 SHAPELESS = "the curves differ, but the errors follow no kind"
-STARTED = "the errors are {}, but the executions do not confirm it: each start may have shifted a whole curve"
-TOO_FEW_SIZES = "fewer than 3 sizes: an error of one kind cannot be distinguished from noise"
+STARTING_ERRORS = "the errors are {}, but the executions do not confirm it: each start may have shifted a whole curve"
+TOO_FEW_FOR_ERRORS = "fewer than 3 sizes: an error of one kind cannot be distinguished from noise"
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,16 @@ class AbsoluteError(CurveMethod):
         sides, values = fits.sides[number], fits.values(number)
         kind, found = fits.kinds.name(number), effect(*values)
         if kind is None or sides.equal:
-            return judged(sides, "absolute-error", *unknown(sides, TOO_FEW_SIZES), effect=found)
+            return judged(sides, "absolute-error", *unknown(sides, TOO_FEW_FOR_ERRORS), effect=found)
         if kind == "none":
             word, reason = undirected(found, self.delta, SHAPELESS)
             return judged(
                 sides, "absolute-error", word, reason, effect=found, curve=fits.curve(number), p=float(fits.kinds.p[number])
             )
         p = max(float(fits.kinds.p[number]), borne_out(sides, lambda sizes: fits.kinds.predict(sizes, number)))
-        if p >= ALPHA:
+        if p >= KIND_ALPHA:
             return judged(
-                sides, "absolute-error", "inconclusive", STARTED.format(kind), effect=found, curve=fits.curve(number), p=p
+                sides, "absolute-error", "inconclusive", STARTING_ERRORS.format(kind), effect=found, curve=fits.curve(number), p=p
             )
         mean = float(fits.kinds.predict(fits.sizes(number), number).mean())
         squared = float(errors.mean_squared(values[1], values[0]))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from perfvcs.check.case import prepare
-from perfvcs.check.deltas import CALLS
+from perfvcs.check.deltas import CALLS_DELTA
 from perfvcs.check.method import Method
 from perfvcs.check.methods.deterministic import Deterministic
 from perfvcs.check.methods.log_median import LogMedian
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from perfvcs.check.curves.curve import FittedCurves
 
 Chosen = TypeVar("Chosen", bound=Method)
-FLAT = ("constant", "constant")
-FEWEST_SIZES = 5  # sizes from which values may be a curve
+FLAT_MODELS = ("constant", "constant")
+FEWEST_CURVE_SIZES = 5  # sizes from which values may be a curve
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,14 @@ class Auto(Method):
         exact = [case for case in cases if not case.counters and case.about.kind == "deterministic"]
         sampled = [case for case in cases if not case.counters and case.about.kind != "deterministic"]
         found: list[Change] = []
-        prepare([*counters, *(case for case in sampled if case.sizes >= FEWEST_SIZES)])
+        prepare([*counters, *(case for case in sampled if case.sizes >= FEWEST_CURVE_SIZES)])
         if counters:
             from perfvcs.check.methods.counters import Counters
 
             found += self._with(Counters).compare(counters)
         calls = [case for case in sampled if case.calls]
         if calls and not self.asked:
-            found += replace(self, delta=CALLS.share)._sampled(calls)
+            found += replace(self, delta=CALLS_DELTA.share)._sampled(calls)
             sampled = [case for case in sampled if not case.calls]
         found += self._sampled(sampled)
         if exact:
@@ -56,7 +56,7 @@ class Auto(Method):
 
     def _sampled(self, cases: list[Case]) -> list[Change]:
         found: list[Change] = []
-        if any(case.sizes >= FEWEST_SIZES for case in cases):
+        if any(case.sizes >= FEWEST_CURVE_SIZES for case in cases):
             found, cases = self._curves(cases)
         return [*found, *self._with(LogMedian).compare(cases)] if cases else found
 
@@ -66,7 +66,7 @@ class Auto(Method):
         from perfvcs.check.curves.curve import fitted, share
         from perfvcs.check.methods.curves import Curves
 
-        wanted = [case for case in cases if case.sizes >= FEWEST_SIZES]
+        wanted = [case for case in cases if case.sizes >= FEWEST_CURVE_SIZES]
         sides, decided = share(wanted)
         shared = {id(one.case) for one in sides}
         without = [case for case in wanted if id(case) not in shared]
@@ -92,20 +92,20 @@ def _which(fits: FittedCurves) -> list[int]:
     n + n^2 is neither where it is small, but it is a curve. With very many sizes on one side only there is no other way. Recorded calls
     are always compared along their sizes.
     """
-    from perfvcs.check.curves.curve import GOOD, fitted
+    from perfvcs.check.curves.curve import GOOD_R2, fitted
 
     every = range(len(fits.sides))
     models = [fits.models(place) for place in every]
     fine = [
-        [model == "constant" or share >= GOOD for model, share in zip(models[place], fits.r2(place), strict=True)]
+        [model == "constant" or share >= GOOD_R2 for model, share in zip(models[place], fits.r2(place), strict=True)]
         for place in every
     ]
-    unclear = [place for place in every if not all(fine[place]) and models[place] != FLAT]
+    unclear = [place for place in every if not all(fine[place]) and models[place] != FLAT_MODELS]
     if unclear:
         published = fitted([fits.sides[place] for place in unclear], "r2")
         for number, place in enumerate(unclear):
-            fine[place] = [one or share >= GOOD for one, share in zip(fine[place], published.r2(number), strict=True)]
-    return [place for place in every if (all(fine[place]) and models[place] != FLAT) or _always(fits.sides[place].case)]
+            fine[place] = [one or share >= GOOD_R2 for one, share in zip(fine[place], published.r2(number), strict=True)]
+    return [place for place in every if (all(fine[place]) and models[place] != FLAT_MODELS) or _always(fits.sides[place].case)]
 
 
 def _always(case: Case) -> bool:

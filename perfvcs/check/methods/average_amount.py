@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DOUBLED = 2.0
 HALVED = 0.5
 
-WITHIN = "the averages are neither twice nor half as large"
+BETWEEN_LIMITS = "the averages are neither twice nor half as large"
 
 
 @dataclass(frozen=True)
@@ -40,5 +40,5 @@ class AverageAmount(Method):
             return judged(sides, "average-amount", *unknown(sides, NO_RATIO), effect=0.0 if sides.equal else None)
         ratio = new / old
         if HALVED < ratio < DOUBLED:
-            return judged(sides, "average-amount", "same", "" if ratio == 1 else WITHIN, effect=ratio - 1)
+            return judged(sides, "average-amount", "same", "" if ratio == 1 else BETWEEN_LIMITS, effect=ratio - 1)
         return judged(sides, "average-amount", direction(sides.case.about, ratio - 1), effect=ratio - 1, delta=self.delta)

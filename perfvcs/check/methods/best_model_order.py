@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import Word
-from perfvcs.check.curves.curve import GOOD
+from perfvcs.check.curves.curve import GOOD_R2
 from perfvcs.check.curves.judgement import CurveMethod, effect, judged
 from perfvcs.check.statement import direction
 from perfvcs.statistics.regression.models import growth
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 STEEPER = 0.25  # difference of exponents from which a power is of another order; a fitted exponent is never exact
 
-UNSURE = "a model with r2 = {:.2f}, below .9"
+POOR_MODEL = "a model with r2 = {:.2f}, below .9"
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class BestModelOrder(CurveMethod):
         word: Word = "same"
         reason = ""
         if step:
-            word = direction(sides.case.about, step) if confidence >= GOOD else "suspected"
-            reason = "" if confidence >= GOOD else UNSURE.format(confidence)
+            word = direction(sides.case.about, step) if confidence >= GOOD_R2 else "suspected"
+            reason = "" if confidence >= GOOD_R2 else POOR_MODEL.format(confidence)
         curve = fits.curve(number) if sides.sized else None
         return judged(
             sides, "best-model-order", word, reason, effect=effect(*fits.values(number)), curve=curve,

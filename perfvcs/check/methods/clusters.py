@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from perfvcs.check.bounds import Undecided, explained, stated
 from perfvcs.check.change import Change, Word
 from perfvcs.check.method import PairMethod
-from perfvcs.check.methods.log_median import DISCOVERIES
-from perfvcs.check.reasons import ALONE, FEWEST_EXECUTIONS, TOO_FEW_EXECUTIONS
-from perfvcs.check.samples.clock import EQUAL, STEPS, finest_step, is_coarse, too_coarse
+from perfvcs.check.methods.log_median import FALSE_DISCOVERIES
+from perfvcs.check.reasons import FEWEST_EXECUTIONS, SINGLE_EXECUTION, TOO_FEW_EXECUTIONS
+from perfvcs.check.samples.clock import ALL_EQUAL, CLOCK_STEPS, finest_step, is_coarse, too_coarse
 from perfvcs.check.samples.sampled import ScaledSample, grouped_means, samples
-from perfvcs.check.samples.scale import LARGEST_EXPONENT, LARGEST_SHARE
-from perfvcs.check.statement import UNKNOWN, Three, direction, state
+from perfvcs.check.samples.scale import LARGEST_EXPONENT, SQUARABLE
+from perfvcs.check.statement import UNKNOWN_EFFECT, Three, direction, state
 from perfvcs.statistics.clusters import MOST_CLUSTERS, Matched, match
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.text.quantity import number, percent, scale
@@ -87,7 +87,7 @@ class ClusteredSample:
     def shifts(self, gap: Gap) -> Three:
         """A gap with its interval in the metric's unit, if that does not follow from its share."""
         if self.ratio:
-            return UNKNOWN
+            return UNKNOWN_EFFECT
         unit = self.base * self.sample.unit
         return gap.theta * unit, gap.low * unit, gap.high * unit
 
@@ -143,14 +143,14 @@ class Clusters(PairMethod):
         first, second = sample.sides
         base, other = (float(side.means().mean()) for side in sample.sides)
         if min(sample.counts) < 2:
-            return self._plain(sample, "inconclusive", ALONE.format(sample.kind))
+            return self._plain(sample, "inconclusive", SINGLE_EXECUTION.format(sample.kind))
         if min(first.values.min(), second.values.min()) == max(first.values.max(), second.values.max()):
             coarse = finest_step(sample.pair) > 0
-            return self._plain(sample, "inconclusive" if coarse else "same", EQUAL if coarse else "")
+            return self._plain(sample, "inconclusive" if coarse else "same", ALL_EQUAL if coarse else "")
         if sample.pair.size is None and sample.pair.case.sizes:
             return self._plain(sample, "inconclusive", CURVE)
         logarithmic = min(first.values.min(), second.values.min()) > 0
-        ratio = logarithmic or (min(first.values.min(), second.values.min()) >= 0 and base > other / LARGEST_SHARE)
+        ratio = logarithmic or (min(first.values.min(), second.values.min()) >= 0 and base > other / SQUARABLE)
         base = base if ratio else max(abs(base), abs(other))
         if not base:
             return self._plain(sample, "inconclusive", CENTRED)
@@ -161,7 +161,7 @@ class Clusters(PairMethod):
     def _judge(self, view: ClusteredSample, q: float) -> Change:
         delta = self.least(view.sample.pair.case, view.base * view.sample.unit)
         bar = log1p(delta) if view.logarithmic else delta
-        sure = q <= DISCOVERIES
+        sure = q <= FALSE_DISCOVERIES
         moved = [place for place, gap in enumerate(view.gaps) if sure and self._differs(view, gap) and abs(gap.theta) >= bar]
         differing = [gap for gap in view.shares if sure and self._differs(view, gap)]
         shifted = [gap for gap in differing if abs(gap.theta) >= delta]
@@ -189,7 +189,7 @@ class Clusters(PairMethod):
             finest, value = finest_step(view.sample.pair), min(map(abs, centres))
             if view.sample.pair.paired and view.matched.alike and min(view.sample.counts) >= FEWEST_EXECUTIONS and value:
                 low, high = (view.relative(end) or 0.0 if view.ratio else end for end in (gap.low, gap.high))
-                bound = max([-low, high, STEPS * finest / value, *(abs(each.theta) for each in differing)])
+                bound = max([-low, high, CLOCK_STEPS * finest / value, *(abs(each.theta) for each in differing)])
             if word == "same" and is_coarse(finest, value, delta):
                 word, reason = "inconclusive", too_coarse(about, finest, delta)
             reason = stated(word, reason, bound)

@@ -20,8 +20,15 @@ from perfvcs.check.curves.multiple import multiple
 from perfvcs.check.curves.replacement import replaced
 from perfvcs.check.curves.replication import coefficients, lines
 from perfvcs.check.method import Method
-from perfvcs.check.methods.log_median import DISCOVERIES, PERIOD, LogMedian
-from perfvcs.check.reasons import ALONE, APART, FEWEST_EXECUTIONS, NO_ORDER, ONE_ORDER, TOO_FEW_EXECUTIONS
+from perfvcs.check.methods.log_median import FALSE_DISCOVERIES, PERIOD, LogMedian
+from perfvcs.check.reasons import (
+    FEWEST_EXECUTIONS,
+    FROM_DIFFERENT_SESSIONS,
+    NO_ORDER,
+    ONE_ORDER,
+    SINGLE_EXECUTION,
+    TOO_FEW_EXECUTIONS,
+)
 from perfvcs.check.samples.clock import finest, is_coarse, too_coarse
 from perfvcs.check.samples.estimate import VETO
 from perfvcs.check.sessions import EarlierSessions, Unit
@@ -38,7 +45,7 @@ LARGEST = 1  # part of a contrast: the largest sizes
 LEVEL = 1 / 3  # an error that changes by a smaller share of itself over its sizes is a constant
 UNSURE = "measured apart, and not enough is known of how much sessions differ"
 NOWHERE = "the curve moved, but neither its ends nor its middle for sure"
-STARTED = "the start of a single {} may have shifted the whole curve: at least 5, better 10"
+STARTING_POINT = "the start of a single {} may have shifted the whole curve: at least 5, better 10"
 
 
 @dataclass(frozen=True)
@@ -127,12 +134,14 @@ class Curves(Method):
             return direction(judged.sides.case.about, times), ""
         if fewest < 2:
             told = kind != "none" and largest >= bar
-            return ("suspected", STARTED.format(unit)) if told else ("inconclusive", ALONE.format(unit))
-        changed = q <= DISCOVERIES and contrast.p <= self.alpha and contrast.permutation_p <= contrast.veto and largest >= bar
+            return ("suspected", STARTING_POINT.format(unit)) if told else ("inconclusive", SINGLE_EXECUTION.format(unit))
+        changed = (
+            q <= FALSE_DISCOVERIES and contrast.p <= self.alpha and contrast.permutation_p <= contrast.veto and largest >= bar
+        )
         if fewest < FEWEST_EXECUTIONS:
             return ("suspected" if changed else "inconclusive"), TOO_FEW_EXECUTIONS.format(fewest, unit)
         if changed and apart:
-            return "suspected", APART
+            return "suspected", FROM_DIFFERENT_SESSIONS
         if contrast.order == "one":
             return ("suspected" if changed else "inconclusive"), ONE_ORDER
         unknown = contrast.order == "unknown" and contrast.veto > VETO
@@ -145,10 +154,10 @@ class Curves(Method):
         if -bar <= min(contrast.low) and max(contrast.high) <= bar:
             if contrast.widest > bar:
                 return "inconclusive", Undecided.FAR
-            return ("inconclusive", APART) if apart else ("same", "")
+            return ("inconclusive", FROM_DIFFERENT_SESSIONS) if apart else ("same", "")
         if contrast.stands_out(bar):
             return "suspected", UNSURE
-        return "inconclusive", APART if apart else Undecided.WIDE
+        return "inconclusive", FROM_DIFFERENT_SESSIONS if apart else Undecided.WIDE
 
     def _bound(self, judged: EffectCase) -> float | None:
         """How large the effect is at most; None where the intervals are known to be too narrow."""

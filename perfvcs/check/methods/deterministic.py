@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SMALLEST = 0.001
 REPEATABILITY = 5
 LARGEST_REPEATABILITY = 1e9  # a better repeatability than this one does not count
-WITHIN = "repeatability"  # the metric in which an execution that was repeated inside says how well, as a share
+REPEATABILITY_METRIC = "repeatability"  # the metric in which an execution that was repeated inside says how well, as a share
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Deterministic(PairMethod):
 
     def judge(self, pairs: Sequence[Pair]) -> list[Change]:
         """One change per pair, in their order."""
-        single = [min(pair.executions) == 1 and WITHIN in pair.case.header.metrics for pair in pairs]
+        single = [min(pair.executions) == 1 and REPEATABILITY_METRIC in pair.case.header.metrics for pair in pairs]
         prepare([pair.case for pair, alone in zip(pairs, single, strict=True) if alone])
         return [_judge(pair, _within(pair) if alone else 0.0) for pair, alone in zip(pairs, single, strict=True)]
 
@@ -62,7 +62,13 @@ def _within(pair: Pair) -> float:
     """The largest repeatability that executions of the job found inside themselves; 0 where none did."""
     job, rows = pair.case.header.job.name, pair.case.rows
     tables = [rows.table(one, job).metrics for side in pair.case.chosen.sides for one in side]
-    found = [value for metrics in tables if WITHIN in metrics for value in metrics[WITHIN].tolist() if isfinite(value)]
+    found = [
+        value
+        for metrics in tables
+        if REPEATABILITY_METRIC in metrics
+        for value in metrics[REPEATABILITY_METRIC].tolist()
+        if isfinite(value)
+    ]
     return min(max(found, default=0.0), LARGEST_REPEATABILITY)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change
     from perfvcs.check.curves.curve import FittedCurves
 
-SAME = 0.10
+SAME_INTEGRAL = 0.10
 CHANGED = 0.25
 POINTS = 1001
 
@@ -36,7 +36,7 @@ class Integral(CurveMethod):
         grid = np.linspace(sides.low, sides.high, POINTS if sides.high > sides.low else 1)
         areas = [_area(values) for values in fits.predicted(number, grid)]
         found = finite(areas[1] / areas[0] - 1) if areas[0] > 0 else 0.0 if sides.equal else None
-        word, reason = graded(sides, found, SAME, CHANGED)
+        word, reason = graded(sides, found, SAME_INTEGRAL, CHANGED)
         return judged(
             sides, "integral", word, reason, effect=found, delta=self.delta,
             curve=fits.curve(number) if sides.sized else None,

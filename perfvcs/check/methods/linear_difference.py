@@ -8,7 +8,7 @@ from perfvcs.check.curves.curve import FittedCurves
 from perfvcs.check.curves.difference import DifferenceMethod
 from perfvcs.check.curves.finding import sentence
 
-FLAT = 0.05  # a line that rises by less than this share of the largest error is a constant
+FLAT_SHARE = 0.05  # a line that rises by less than this share of the largest error is a constant
 STRAIGHT = 0.9  # r2 from which the line stands for the error
 
 
@@ -37,7 +37,7 @@ class LinearDifference(DifferenceMethod):
         every = fit(sizes, error)
         line = every["linear"]
         slope, largest = float(line.coefficients[0, 1]), float(np.abs(error).max())
-        if not abs(slope) * (sides.high - sides.low) > FLAT * largest:
+        if not abs(slope) * (sides.high - sides.low) > FLAT_SHARE * largest:
             return sentence("constant", float(error.mean()) * sides.unit, unit)
         if line.r2[0] >= STRAIGHT:
             return sentence("linear", slope * sides.unit, unit)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from perfvcs.check.curves.curve import FittedCurves, Sides
 
 WINDOWS = 20
-FEWEST_SIZES = 2  # sizes in a window
-SAME = 0.10  # of a statistic's relative difference
+FEWEST_IN_WINDOW = 2  # sizes in a window
+SAME_STATISTIC = 0.10  # of a statistic's relative difference
 CHANGED = 0.25
 SOME = 0.2  # of the statistics, and of the windows: above, suspected
 CHANGED_SHARE = 0.5  # from here, changed
@@ -44,7 +44,7 @@ class LocalStatistics(CurveMethod):
 
         sides = fits.sides[number]
         distinct = fits.sizes(number)
-        count = max(1, min(WINDOWS, len(distinct) // FEWEST_SIZES))
+        count = max(1, min(WINDOWS, len(distinct) // FEWEST_IN_WINDOW))
         edges = [part[0] for part in np.array_split(distinct, count)][1:] if len(distinct) else []
         scores = np.array(_scores(sides, edges))
         found = effect(*fits.measured(number))
@@ -79,7 +79,7 @@ def _scores(sides: Sides, edges: list[float]) -> list[float]:
         if not sides.sized:
             moved = moved[1:]
         surely = np.sign(moved) * (np.abs(moved) > CHANGED)
-        perhaps = np.sign(moved) * (np.abs(moved) > SAME)
+        perhaps = np.sign(moved) * (np.abs(moved) > SAME_STATISTIC)
         sure, maybe = float(surely.mean()), float(perhaps.mean())
         found.append(np.sign(sure) if abs(sure) >= CHANGED_SHARE else 0.5 * np.sign(maybe) if abs(maybe) > SOME else 0.0)
     return found or [0.0]

@@ -11,8 +11,15 @@ from msgspec.structs import replace
 from perfvcs.check.bounds import Undecided, explained, stated
 from perfvcs.check.change import Change, Word
 from perfvcs.check.method import PairMethod
-from perfvcs.check.reasons import ALONE, APART, FEWEST_EXECUTIONS, NO_ORDER, ONE_ORDER, TOO_FEW_EXECUTIONS
-from perfvcs.check.samples.clock import EQUAL, STEPS, finest_step, is_coarse, too_coarse
+from perfvcs.check.reasons import (
+    FEWEST_EXECUTIONS,
+    FROM_DIFFERENT_SESSIONS,
+    NO_ORDER,
+    ONE_ORDER,
+    SINGLE_EXECUTION,
+    TOO_FEW_EXECUTIONS,
+)
+from perfvcs.check.samples.clock import ALL_EQUAL, CLOCK_STEPS, finest_step, is_coarse, too_coarse
 from perfvcs.check.samples.estimate import VETO, Estimate, estimates
 from perfvcs.check.samples.hosts import disagreement
 from perfvcs.check.samples.level import newest_session
@@ -28,7 +35,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check.case import Pair
 
-DISCOVERIES = 0.05
+FALSE_DISCOVERIES = 0.05
 PERIOD = 0.2  # no period effect is larger
 SLACK = 1e-9  # share of a clock's step that logarithms round
 SINGLE = 0.999  # confidence of a single value's range
@@ -112,7 +119,9 @@ class LogMedian(PairMethod):
         if min(scaled.counts) < FEWEST_EXECUTIONS or apart or result.order == "one" or isnan(result.p) or not scaled.value:
             return None
         return max(
-            scaled.reach(result.low, result.high), scaled.reach(0.0, result.widest or 0.0), STEPS * scaled.step / scaled.value
+            scaled.reach(result.low, result.high),
+            scaled.reach(0.0, result.widest or 0.0),
+            CLOCK_STEPS * scaled.step / scaled.value,
         )
 
     def _alone(self, scaled: Scaled) -> Change | None:
@@ -143,16 +152,16 @@ class LogMedian(PairMethod):
         vetoed = result.permutation_p > result.veto  # never where nothing was permuted
         # Readings without noise that are one step apart differ for sure, if not by how much.
         seen = not scaled.rounding or max(result.low, -result.high) >= -SLACK * scaled.rounding
-        changed = seen and q <= DISCOVERIES and result.p <= self.alpha and not vetoed and abs(result.theta) >= bar
+        changed = seen and q <= FALSE_DISCOVERIES and result.p <= self.alpha and not vetoed and abs(result.theta) >= bar
         apart = not scaled.pair.paired and scaled.between is None
         if scaled.equal and fewest > 1:
-            return ("inconclusive", EQUAL) if scaled.step else ("same", "")
+            return ("inconclusive", ALL_EQUAL) if scaled.step else ("same", "")
         if fewest < 2 or isnan(result.p):
-            return "inconclusive", ALONE.format(unit)
+            return "inconclusive", SINGLE_EXECUTION.format(unit)
         if fewest < FEWEST_EXECUTIONS:
             return ("suspected" if changed else "inconclusive"), TOO_FEW_EXECUTIONS.format(fewest, unit)
         if changed and apart:
-            return "suspected", APART
+            return "suspected", FROM_DIFFERENT_SESSIONS
         if result.order == "one":
             return ("suspected" if changed else "inconclusive"), ONE_ORDER
         if (
@@ -167,8 +176,8 @@ class LogMedian(PairMethod):
         if -bar <= result.low and result.high <= bar:
             if result.widest is not None and result.widest > bar:
                 return "inconclusive", Undecided.FAR
-            return ("inconclusive", APART) if apart else ("same", "")
-        return "inconclusive", APART if apart else Undecided.WIDE
+            return ("inconclusive", FROM_DIFFERENT_SESSIONS) if apart else ("same", "")
+        return "inconclusive", FROM_DIFFERENT_SESSIONS if apart else Undecided.WIDE
 
 
 def _widened(result: Estimate, rounding: float) -> Estimate:

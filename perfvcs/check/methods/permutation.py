@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod
 
-UNREACHABLE = "so few {}s cannot reach p = {:.3g}: at least {}"
-MOST_REPLICATES = 30  # replicates that are looked through for the fewest that can reach a level
+P_UNREACHABLE = "so few {}s cannot reach p = {:.3g}: at least {}"
+MOST_SPLIT_REPLICATES = 30  # replicates that are looked through for the fewest that can reach a level
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,10 @@ class Permutation(SampledMethod):
         reason = ""
         if smallest(old.shape[1], None if batch.paired else new.shape[1]) > self.alpha:
             fewest = next(
-                (m for m in range(2, MOST_REPLICATES) if smallest(m, None if batch.paired else m) <= self.alpha), MOST_REPLICATES
+                (m for m in range(2, MOST_SPLIT_REPLICATES) if smallest(m, None if batch.paired else m) <= self.alpha),
+                MOST_SPLIT_REPLICATES,
             )
-            reason = UNREACHABLE.format(batch.samples[0].kind, self.alpha, fewest)
+            reason = P_UNREACHABLE.format(batch.samples[0].kind, self.alpha, fewest)
         rows = zip(*(column.tolist() for column in (found.estimate, found.low, found.high, p)), strict=True)
         return [
             RuleOutcome(shift, low, high, changed=chance <= self.alpha, permutation_p=chance, p=chance, reason=reason)

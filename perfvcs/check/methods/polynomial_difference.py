@@ -9,7 +9,7 @@ from perfvcs.check.curves.difference import DifferenceMethod
 from perfvcs.text.quantity import quantity
 
 NAMES = ("constant", "linear", "quadratic", "cubic")
-REST = 0.05  # the share of the error (root mean square) that a polynomial may leave
+UNEXPLAINED = 0.05  # the share of the error (root mean square) that a polynomial may leave
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class PolynomialDifference(DifferenceMethod):
         for degree in range(min(len(NAMES), len(np.unique(x)))):
             columns = np.vander(x, degree + 1)
             coefficients = np.linalg.lstsq(columns, error, rcond=None)[0]
-            if np.sqrt(((error - columns @ coefficients) ** 2).mean()) <= REST * total:
+            if np.sqrt(((error - columns @ coefficients) ** 2).mean()) <= UNEXPLAINED * total:
                 break
         mean = float(error.mean()) * sides.unit
         return f"{'-' if mean < 0 else '+'}{quantity(abs(mean), sides.case.about.unit)} on average ({NAMES[degree]})"

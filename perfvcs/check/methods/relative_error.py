@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change
     from perfvcs.check.curves.curve import FittedCurves
 
-SAME = 0.05
+SAME_ERROR = 0.05
 CHANGED = 0.25
 
 
@@ -27,7 +27,7 @@ class RelativeError(CurveMethod):
     def judge(self, fits: FittedCurves, number: int) -> Change:
         """The change of the case at that place."""
         sides, found = fits.sides[number], effect(*fits.values(number))
-        word, reason = graded(sides, found, SAME, CHANGED)
+        word, reason = graded(sides, found, SAME_ERROR, CHANGED)
         return judged(
             sides, "relative-error", word, reason, effect=found, delta=self.delta,
             curve=fits.curve(number) if sides.sized else None,

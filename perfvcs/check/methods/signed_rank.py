@@ -12,14 +12,14 @@ from perfvcs.check.change import Word
 from perfvcs.check.methods.log_median import LogMedian
 from perfvcs.check.samples.estimate import Estimate
 from perfvcs.check.samples.scale import Scaled, flatten, mean
-from perfvcs.statistics.signedrank import MOST_PAIRS, depth, signed_rank
+from perfvcs.statistics.signedrank import MOST_RANKED_PAIRS, depth, signed_rank
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 UNPAIRED = "not measured in turns, so there are no pairs to rank: use log-median"
-MANY = f"more than {MOST_PAIRS} pairs: use log-median"
-UNREACHABLE = "only {} pairs: an interval of {:g} % needs {}"
+MANY = f"more than {MOST_RANKED_PAIRS} pairs: use log-median"
+INTERVAL_UNREACHABLE = "only {} pairs: an interval of {:g} % needs {}"
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class SignedRank(LogMedian):
 
         buckets: dict[int, list[int]] = defaultdict(list)
         for place, one in enumerate(scaled):
-            if one.pair.paired and 2 <= one.counts[0] <= MOST_PAIRS:
+            if one.pair.paired and 2 <= one.counts[0] <= MOST_RANKED_PAIRS:
                 buckets[one.counts[0]].append(place)
         results = [_estimate(mean(flatten(one.target)) - mean(flatten(one.baseline)), -inf, inf, nan) for one in scaled]
         for places in buckets.values():
@@ -59,8 +59,8 @@ class SignedRank(LogMedian):
         if isnan(result.p):
             return "inconclusive", MANY if scaled.pair.paired else UNPAIRED
         if reason is Undecided.WIDE and isinf(result.low):
-            least = next((n for n in range(fewest, MOST_PAIRS) if depth(n, self.confidence)), MOST_PAIRS)
-            return "inconclusive", UNREACHABLE.format(fewest, 100 * self.confidence, least)
+            least = next((n for n in range(fewest, MOST_RANKED_PAIRS) if depth(n, self.confidence)), MOST_RANKED_PAIRS)
+            return "inconclusive", INTERVAL_UNREACHABLE.format(fewest, 100 * self.confidence, least)
         return word, reason
 
 

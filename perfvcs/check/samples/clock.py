@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from perfvcs.profile import Metric
 
 DISTINCT = 3  # values of a side from which it shows the step of its clock without the other one
-STEPS = 4  # of a clock that a delta must have, so that "same" can be seen
+CLOCK_STEPS = 4  # of a clock that a delta must have, so that "same" can be seen
 COARSE = "{} of {} cannot show {:.3g} %"
-EQUAL = "all readings are equal: the clock is too coarse; if the metric is exact, declare it deterministic"
+ALL_EQUAL = "all readings are equal: the clock is too coarse; if the metric is exact, declare it deterministic"
 
 
 def finest_step(pair: Pair) -> float:
@@ -51,11 +51,11 @@ def _step(sides: tuple[list[float], ...]) -> float:
 
 def is_coarse(step_: float, value: float, delta: float) -> bool:
     """Whether a step is more than a quarter of ``delta``, a share of ``value``."""
-    return step_ > delta * value / STEPS
+    return step_ > delta * value / CLOCK_STEPS
 
 
 def too_coarse(about: Metric, step_: float, delta: float) -> str:
     """In words, why readings of such a step settle nothing."""
     if isinf(step_):
-        return EQUAL
+        return ALL_EQUAL
     return COARSE.format("a clock" if about.unit == "s" else "steps", quantity(step_, about.unit), 100 * delta)

@@ -128,7 +128,7 @@ def order_of(later: Collection[bool] | NDArray[np.bool_] | None, *, known: bool)
     if later is None:
         return "mixed" if known else "unknown"
     count = sum(map(bool, later))
-    return "one" if len(later) >= period.FEWEST_PAIRS and min(count, len(later) - count) <= 1 else "mixed"
+    return "one" if len(later) >= period.FEWEST_SETTLING and min(count, len(later) - count) <= 1 else "mixed"
 
 
 def _apart(members: list[Scaled], before: Shape, after: Shape, confidence: float, alpha: float) -> list[Estimate]:

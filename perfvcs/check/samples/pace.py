@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from perfvcs.check.case import CaseExecution, Executions, Pair
     from perfvcs.summary import Measured
 
-FEWEST_EXECUTIONS = 8  # executions a side: of fewer the slope is not worth its degree of freedom
+FEWEST_PACED = 8  # executions a side: of fewer the slope is not worth its degree of freedom
 
 Logs = list[list[float]]  # by session
 
@@ -28,7 +28,7 @@ def at_one_pace(pair: Pair) -> Pair:
     more than chance, and if the pace explains nothing.
     """
     sides = pair.before, pair.after
-    if pair.about.unit != "s" or min(pair.executions) < FEWEST_EXECUTIONS:
+    if pair.about.unit != "s" or min(pair.executions) < FEWEST_PACED:
         return pair
     before, after = (_paces(side, measured) for side, measured in zip(sides, pair.case.chosen.sides, strict=True))
     if before is None or after is None or far_apart(_flat(before), _flat(after)):

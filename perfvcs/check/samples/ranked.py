@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from perfvcs.statistics.ranks import Tested
 
 LEVEL = 0.05
-NORMAL = {
+LOOKS_NORMAL = {
     "none": "the values look normal", "log": "the values look normal after log(x)", "1/x": "the values look normal after 1/x",
     "1/sqrt x": "the values look normal after 1/sqrt(x)", None: "the values look normal neither as they are nor transformed",
 }  # fmt: skip
@@ -58,4 +58,4 @@ def _normal(batch: Batch) -> list[str]:
     accepted = [
         next((name for name, chance in zip(TRANSFORMS, row, strict=True) if chance >= LEVEL), None) for row in p.T.tolist()
     ]
-    return [NORMAL[name] if known else "" for name, known in zip(accepted, told.tolist(), strict=True)]
+    return [LOOKS_NORMAL[name] if known else "" for name, known in zip(accepted, told.tolist(), strict=True)]

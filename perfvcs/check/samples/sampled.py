@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.check.bounds import Undecided, explained, stated
 from perfvcs.check.method import PairMethod
-from perfvcs.check.reasons import ALONE
-from perfvcs.check.samples.clock import STEPS, finest_step, is_coarse, too_coarse
+from perfvcs.check.reasons import SINGLE_EXECUTION
+from perfvcs.check.samples.clock import CLOCK_STEPS, finest_step, is_coarse, too_coarse
 from perfvcs.check.samples.scale import mean, share
 from perfvcs.check.statement import Three, direction, state
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change, Word
     from perfvcs.summary import Measured
 
-SHORT = "too few {}s for an interval"
+TOO_FEW_FOR_INTERVAL = "too few {}s for an interval"
 SHAPE = "the distributions differ, their centres do not"
 APART = "measured apart, which this rule makes no allowance for"
 
@@ -160,7 +160,7 @@ class SampledMethod(PairMethod):
         if not outcome.changed and min(sample.counts) > 1:
             finest, level = finest_step(sample.pair), abs(reference)
             if level:
-                bound = max(-outcome.low / level, outcome.high / level, STEPS * finest / (level * sample.unit))
+                bound = max(-outcome.low / level, outcome.high / level, CLOCK_STEPS * finest / (level * sample.unit))
             if (word == "same" or reason is Undecided.WIDE) and is_coarse(finest, reference * sample.unit, delta):
                 word, text = "inconclusive", too_coarse(sample.pair.about, finest, delta)
             text = stated(word, text, bound)
@@ -176,13 +176,13 @@ class SampledMethod(PairMethod):
 
     def _word(self, sample: ScaledSample, outcome: RuleOutcome, bar: float) -> tuple[Word, str | Undecided]:
         if min(sample.counts) < 2:
-            return "inconclusive", ALONE.format(sample.kind)
+            return "inconclusive", SINGLE_EXECUTION.format(sample.kind)
         if outcome.changed:
             return (direction(sample.pair.about, outcome.shift), "") if outcome.shift else ("inconclusive", SHAPE)
         if sample.identical or outcome.same or -bar <= outcome.low <= outcome.high <= bar:
             return "same", outcome.reason
         return "inconclusive", outcome.reason or (
-            SHORT.format(sample.kind) if isinf(outcome.high - outcome.low) else Undecided.WIDE
+            TOO_FEW_FOR_INTERVAL.format(sample.kind) if isinf(outcome.high - outcome.low) else Undecided.WIDE
         )
 
 

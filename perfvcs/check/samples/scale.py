@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from perfvcs.check.sessions import EarlierSessions
 
 LARGEST_EXPONENT = 700.0  # exp of more is beyond a float
-LARGEST_SHARE = 1e100  # squares of more are
-REPEATS = 3  # degrees of freedom from which several sessions of the two sides replace a history
+SQUARABLE = 1e100  # squares of more are
+SEVERAL_DF = 3  # degrees of freedom from which several sessions of the two sides replace a history
 
 
 class Scaled(msgspec.Struct, frozen=True, dict=True):
@@ -115,7 +115,7 @@ def share(difference: float, baseline: float) -> float | None:
     """A difference of values none of which is negative as a share of the baseline's centre; None where that is 0, or next to it."""
     if isinf(difference):
         return difference
-    return difference / baseline if baseline > abs(difference) / LARGEST_SHARE else 0.0 if difference == 0 else None
+    return difference / baseline if baseline > abs(difference) / SQUARABLE else 0.0 if difference == 0 else None
 
 
 def flatten(side: Sessions) -> list[float]:
@@ -168,7 +168,7 @@ def _between(past: EarlierSessions | None, baseline: Sessions, target: Sessions)
         found = sessions.between(past.means, past.commits, within)
         if found is not None:
             return found
-    if len(baseline) + len(target) - 2 < REPEATS:
+    if len(baseline) + len(target) - 2 < SEVERAL_DF:
         return None
     sides = ["baseline"] * len(baseline) + ["target"] * len(target)
     found = sessions.repeats([*map(fmean, baseline), *map(fmean, target)], sides)

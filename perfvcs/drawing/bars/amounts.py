@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from perfvcs.check import Change
-from perfvcs.drawing.centre import CONFIDENCE, Centre, centre, stated
+from perfvcs.drawing.centre import CENTRE_CONFIDENCE, Centre, centre, stated
 from perfvcs.drawing.parts import DrawnUnit
 from perfvcs.drawing.units import UnitRows
 from perfvcs.text.quantity import number
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Column = Literal["unit", "uid", "size", "execution", "session", "metric"]
 Statistic = Literal["mean", "median", "sum", "min", "max"]
 RANKED = ("unit", "uid", "metric")  # columns whose values have no order of their own
-REST = ("rest",)  # what stands for all values that have no bar of their own
+REST_BAR = ("rest",)  # what stands for all values that have no bar of their own
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _plain(values: Floats) -> Centre | None:
 
     if not len(values):
         return None
-    found = interval(values[None], CONFIDENCE)
+    found = interval(values[None], CENTRE_CONFIDENCE)
     alone = len(values) < 2
     low, high = (None if alone else float(end[0]) for end in (found.low, found.high))
     return Centre(float(found.centre[0]), low, high, len(values))
@@ -197,7 +197,7 @@ def _cut(
     shown = [keys[place] for place in kept.tolist()]
     more = len(keys) - len(kept)
     moved = [replace(side, **{name: number[getattr(side, name)]}) for side in sides]
-    return moved, [*shown, REST] if more else shown, more
+    return moved, [*shown, REST_BAR] if more else shown, more
 
 
 def _rank(key: Any) -> tuple[bool, Any]:
@@ -206,7 +206,7 @@ def _rank(key: Any) -> tuple[bool, Any]:
 
 def text(key: Hashable, column: Column, label: str, rest: int) -> str:
     """A value of a column in words, or the words for the ``rest``; without the job's ``label`` if all have the same."""
-    if key == REST:
+    if key == REST_BAR:
         return f"{rest:,} other{'s together' if rest > 1 else ''}"
     match column:
         case "unit":

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 FEW = 12  # commits whose titles have room below an axis
 NAME = 20  # characters of such a title
-LINE = 52  # characters of a title that a telephone has room for
+TITLE_LINE = 52  # characters of a title that a telephone has room for
 REASON = 160  # of the reason why a series begins anew
 REMARK = 240  # of what it shows beside steps
 LEAST_SPAN = 0.02  # share of the middle value that an axis spans at least: noise of a percent is not a mountain
-ROOM = 0.75  # of the range of the centres, which intervals may take on either side
+INTERVAL_ROOM = 0.75  # of the range of the centres, which intervals may take on either side
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,8 @@ class Chart:
         ends = [
             end for series in self.group for point in self.points(series) for end in (point.low, point.high) if end is not None
         ]
-        bottom = max(min([low, *ends]), low - ROOM * span) - 0.06 * span
-        top = min(max([high, *ends]), high + ROOM * span) + 0.06 * span
+        bottom = max(min([low, *ends]), low - INTERVAL_ROOM * span) - 0.06 * span
+        top = min(max([high, *ends]), high + INTERVAL_ROOM * span) + 0.06 * span
         spare = max(0.0, LEAST_SPAN * abs(low / 2 + high / 2) - (top - bottom)) / 2
         return (bottom - spare) * self.scale.factor, (top + spare) * self.scale.factor
 
@@ -127,7 +127,7 @@ class Chart:
         plot.xgrid.visible = False
 
 
-def folded(notes: Sequence[str], width: int = LINE) -> list[str]:
+def folded(notes: Sequence[str], width: int = TITLE_LINE) -> list[str]:
     """Notes on as few lines as they take, as many on each as there is room for: of a title, what a telephone has."""
     lines: list[str] = []
     for note in notes:
@@ -214,7 +214,7 @@ def texts(points: Sequence[Point], unit: str) -> dict[str, Any]:
     }
 
 
-TOLD = [
+TOOLTIP = [
     ("commit", "@commit"), ("author", "@author"), ("centre", "@centre"), ("executions", "@executions"), ("verdict", "@verdict"),
 ]  # fmt: skip
 

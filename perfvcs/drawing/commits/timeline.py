@@ -16,7 +16,7 @@ from perfvcs.text.quantity import change, quantity
 from perfvcs.text.sparkline import sparkline
 from perfvcs.text.words import metric_name
 
-HEIGHT = 12
+TIMELINE_HEIGHT = 12
 NAME, SPARK = 30, 20  # columns of a line that stands for a chart
 TITLE = 60
 
@@ -59,7 +59,7 @@ def _plot(chart: Chart, series: Series, axis: Axis, width: int) -> Plot:
     named_places = {0: chart.commits[0], len(chart.commits) - 1: chart.commits[-1]}
     named_places |= {chart.place[step.commit]: step.commit for step, _ in outline.rises}
     names = {float(place): commit[:8] for place, commit in named_places.items()}
-    plot = Plot(Axis(-0.5, len(chart.commits) - 0.5, "commit, oldest first", names=names), axis, width, HEIGHT)
+    plot = Plot(Axis(-0.5, len(chart.commits) - 0.5, "commit, oldest first", names=names), axis, width, TIMELINE_HEIGHT)
     places = [chart.place[point.commit] for point in points]
     centres = [point.centre * factor for point in points]
     few = 2 * len(chart.commits) <= plot.columns

@@ -24,7 +24,7 @@ from perfvcs.drawing.canvas import (
     thin,
     usual,
 )
-from perfvcs.drawing.clusters import MARKERS
+from perfvcs.drawing.clusters import CLUSTER_MARKERS
 from perfvcs.drawing.curves.course import in_words, means, model_line, over
 from perfvcs.drawing.curves.residuals import Residuals
 from perfvcs.drawing.curves.sides import CurveSide, curved, interval, judged_rows, models, pairs, replicates, sides_of
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     Entries = list[tuple[str, list[GlyphRenderer[Any]]]]
 
 BELOW = 1000.0  # times: how far a band reaches down on a logarithmic axis where its lower end is not above 0
-ROWS = ("rows", "cluster", "other clusters", "marked")  # how entries of the legend begin that are rows
+ROW_ENTRIES = ("rows", "cluster", "other clusters", "marked")  # how entries of the legend begin that are rows
 STORED = CYCLE[2:] + CYCLE[:2]
 
 
@@ -145,10 +145,10 @@ class Cloud:
         kinds = [("rows", ~outlier, "circle", SKY)]
         if len(numbers := np.unique(cluster[~outlier]).tolist()) > 1:
             kinds = [
-                (f"cluster {number}" if place < len(MARKERS) - 1 else "other clusters",
-                 ~outlier & (cluster == number if place < len(MARKERS) - 1 else cluster >= number),
-                 MARKERS[place], CYCLE[place])
-                for place, number in enumerate(numbers[: len(MARKERS)])
+                (f"cluster {number}" if place < len(CLUSTER_MARKERS) - 1 else "other clusters",
+                 ~outlier & (cluster == number if place < len(CLUSTER_MARKERS) - 1 else cluster >= number),
+                 CLUSTER_MARKERS[place], CYCLE[place])
+                for place, number in enumerate(numbers[: len(CLUSTER_MARKERS)])
             ]  # fmt: skip
         found: Entries = []
         for name, mine, marker, colour in [*kinds, ("marked as outliers", outlier, "x", ORANGE)]:
@@ -211,7 +211,7 @@ class Cloud:
 
     def _bound(self, plot: figure, entries: Entries, ends: list[float]) -> None:
         """Let the axis show all models that are drawn, and of the rows those between the ends."""
-        others = [one for name, drawn in entries if not name.startswith(ROWS) for one in drawn]
+        others = [one for name, drawn in entries if not name.startswith(ROW_ENTRIES) for one in drawn]
         bound(plot, float(self.sample.size[self.order[-1]]), ends, others)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.drawing.canvas import CYCLE, DASHES, INK, Axis, hover, source, stack, thin
-from perfvcs.drawing.curves.sides import FEWEST_SIZES, CurveSide, equation, grid
+from perfvcs.drawing.curves.sides import FEWEST_OF_CURVE, CurveSide, equation, grid
 
 if TYPE_CHECKING:
     from bokeh.models.layouts import Tabs
@@ -28,7 +28,7 @@ def axes(sides: Sequence[CurveSide]) -> list[Axis]:
     import numpy as np
 
     positive = [side.course.size[(side.course.size > 0) & (side.course.mean > 0)] for side in sides]
-    if min(map(len, positive)) < FEWEST_SIZES:
+    if min(map(len, positive)) < FEWEST_OF_CURVE:
         return ["linear"]
     every = np.concatenate(positive)
     return ["log", "linear"] if every.max() / every.min() >= WIDE else ["linear", "log"]

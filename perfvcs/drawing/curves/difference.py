@@ -24,7 +24,7 @@ class CourseDifference:
     def __init__(self, sides: Sequence[CurveSide], verdict: Change | None, unit: str) -> None:
         import numpy as np
 
-        from perfvcs.check.curves.curve import DOUBTED, KINDS
+        from perfvcs.check.curves.curve import CURVE_KINDS, DOUBTED
         from perfvcs.statistics.regression.kind import kind
 
         old, new = (side.course for side in sides)
@@ -32,7 +32,7 @@ class CourseDifference:
         self.difference = new.mean[after] - old.mean[before]
         self.unit = unit
         with np.errstate(all="ignore"):
-            self.kind: ErrorKind = kind(old.size, old.mean, new.size, new.mean, family=KINDS, doubted=DOUBTED)
+            self.kind: ErrorKind = kind(old.size, old.mean, new.size, new.mean, family=CURVE_KINDS, doubted=DOUBTED)
         self.curve: Curve | None = verdict.curve if verdict is not None else None
         self.heading = _heading(self.curve, verdict.finding if verdict is not None else "", unit)
         self.range = max(old.size[0], new.size[0]), min(old.size[-1], new.size[-1])

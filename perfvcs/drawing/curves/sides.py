@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.drawing.canvas import BLUE, VERMILLION, Axis
-from perfvcs.drawing.centre import CONFIDENCE
+from perfvcs.drawing.centre import CENTRE_CONFIDENCE
 from perfvcs.drawing.parts import DrawnUnit
 from perfvcs.drawing.samples import DrawnSample, samples
 from perfvcs.profile import REPEATED, Profile
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-FEWEST_SIZES = 5  # sizes that make a curve
+FEWEST_OF_CURVE = 5  # sizes that make a curve
 KEPT = 200  # courses that are remembered
 LOOK = 1000  # rows that are searched for sizes first
 POINTS = 160  # of a drawn curve
@@ -114,7 +114,7 @@ def sized(sample: DrawnSample) -> bool:
     """Whether a sample is a curve: values at five sizes or more, of a metric that is judged."""
     import numpy as np
 
-    return sample.meaning.better != "none" and len(np.unique(sample.size[np.isfinite(sample.size)])) >= FEWEST_SIZES
+    return sample.meaning.better != "none" and len(np.unique(sample.size[np.isfinite(sample.size)])) >= FEWEST_OF_CURVE
 
 
 def equation(course: SizeCourse, model: str, unit: str) -> str:
@@ -147,7 +147,7 @@ def _wide(profiles: Sequence[Profile]) -> bool:
     columns = [profile.resources.array("size") for profile in profiles if profile.resources.size is not None]
     for few in (LOOK, None):  # most of those that have five sizes have them soon
         sizes = np.concatenate([*(column[:few] for column in columns), np.empty(0)])
-        if len(np.unique(sizes[np.isfinite(sizes)])) >= FEWEST_SIZES:
+        if len(np.unique(sizes[np.isfinite(sizes)])) >= FEWEST_OF_CURVE:
             return True
     return False
 
@@ -191,7 +191,7 @@ def replicates(sample: DrawnSample, side: CurveSide) -> Fit | None:
     """The best model fitted to each execution by itself; None with fewer than two."""
     import numpy as np
 
-    from perfvcs.statistics.regression.condensed import BUSY, cells, drawn_in
+    from perfvcs.statistics.regression.condensed import BUSY_CLIP, cells, drawn_in
     from perfvcs.statistics.regression.fitting import fit
     from perfvcs.statistics.regression.level import level
 
@@ -199,7 +199,7 @@ def replicates(sample: DrawnSample, side: CurveSide) -> Fit | None:
     size, values, execution = judged(sample)
     if model is None or (execution == execution[0]).all():
         return None
-    cell = cells(size, drawn_in(size, values, BUSY), execution, side.within)
+    cell = cells(size, drawn_in(size, values, BUSY_CLIP), execution, side.within)
     kept = cell.size > 0 if (side.course.size > 0).sum() > 2 else np.ones(len(cell.size), dtype=bool)
     numbers, place = np.unique(cell.execution[kept], return_inverse=True)
     at, means, group = cell.size[kept], cell.value[kept], place.astype(np.intp)
@@ -224,7 +224,7 @@ def interval(fits: Fit, x: Floats) -> tuple[Floats, Floats] | None:
         return None
     positive = bool((curves > 0).all())
     scaled = np.log(curves) if positive else curves / (np.abs(curves).max() or 1.0)
-    found = student(scaled, CONFIDENCE)
+    found = student(scaled, CENTRE_CONFIDENCE)
     with np.errstate(over="ignore"):
         ends = [np.exp(end) if positive else end * (np.abs(curves).max() or 1.0) for end in (found.low, found.high)]
     return ends[0], ends[1]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-FITTED = "regression"
+FITTED_BY = "regression"
 SMOOTHED = ("moving-average", "kernel-regression", "lowess", "regressogram")
 MOST_POINTS = 1000  # points of one curve, and curves of one unit: more are not ours
 DETAILS = ("kind", "window", "alpha", "bandwidth", "share", "robust", "statistic", "buckets")
@@ -58,7 +58,7 @@ def _curves(models: Sequence[AnyEntry], axis: Axis) -> tuple[list[StoredCurve], 
     curves: list[StoredCurve] = []
     unreadable = 0
     for model in models:
-        if model.postprocessor not in (FITTED, *SMOOTHED) or not over_sizes(model):
+        if model.postprocessor not in (FITTED_BY, *SMOOTHED) or not over_sizes(model):
             continue
         entry = model.known if isinstance(model, OpenEntry) else model
         try:
@@ -114,7 +114,7 @@ def _fitted(pieces: Sequence[RegressionEntry], axis: Axis) -> StoredCurve:
     (first, *others) = pieces
     one = [str(first.model), order(str(first.model), first.coefficients[-1]), *_explained(first)]
     details = f"{len(pieces)} models of parts" if others else ", ".join(one)
-    return StoredCurve(FITTED, details, np.concatenate(xs), np.concatenate(ys))
+    return StoredCurve(FITTED_BY, details, np.concatenate(xs), np.concatenate(ys))
 
 
 def _explained(entry: CurveEntry | RegressionEntry) -> list[str]:

@@ -25,10 +25,10 @@ LETTER = 6.4  # pixels of one, on average
 WIDTH = 1200  # pixels of a figure, until the page knows better
 LEAST_SHARE = 0.0005  # of all: half a pixel on a wide screen
 BITS = 16  # of an edge's place: a sixtieth of a pixel on a wide screen
-POINTS = 2  # of other figures weigh as much as one box with its texts
+BOX_POINTS = 2  # of other figures weigh as much as one box with its texts
 METRICS = 4  # of one group of profiles
 BLACK = "#101010"
-SAMPLES = "samples"  # the metric that is drawn by chance: how often a stack was seen
+SAMPLE_METRIC = "samples"  # the metric that is drawn by chance: how often a stack was seen
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Flame:
 
     def amount(self, *sides: int) -> str:
         """What all boxes together have: samples of all executions, of other metrics that of one."""
-        seen = self.metric == SAMPLES
+        seen = self.metric == SAMPLE_METRIC
         values = [self.tree.counts[side] if seen else float(self.tree.total[0, side]) for side in sides]
         shown = step(values[0], values[1], self.meaning.unit).replace("->", "→") if len(values) == 2 else self.quantity(values[0])
         return shown + (" in all executions" if seen else " per execution")

@@ -19,7 +19,7 @@ MOST_PATHS = 20  # paths
 LEAST = 0.005  # of the largest change: what is smaller has no line
 BAR = 10  # columns of the largest change
 MORE, LESS = "■", "□"
-INDENT = 2
+TREE_INDENT = 2
 NAME = 0.5  # of what is left beside the bar: the rest says by how much
 
 
@@ -52,7 +52,7 @@ def branches(
     while waiting:
         place, depth = waiting.pop()
         bar = (MORE if change[place] > 0 else LESS) * ceil(BAR * size[place] / largest)
-        indent = " " * min(INDENT * depth, room // 4)
+        indent = " " * min(TREE_INDENT * depth, room // 4)
         name = fitted(indent + flame.parts[place][0], int(NAME * room))
         yield f"{bar:{BAR}} {name}  {fitted(texts[place], room - len(name) - 2)}"
         waiting += [(one, depth + 1) for one in reversed(below[place])]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 ROW = 17  # pixels
 BITS = 9  # of a shade: colours come in 256 steps
-TITLE = 32  # characters of a line beside the names of rows, on a telephone
+PANEL_TITLE = 32  # characters of a line beside the names of rows, on a telephone
 NAME, RANGE = 22, 20  # characters of a row's name and of its range
 
 
@@ -38,7 +38,7 @@ def draw(sheet: Sheet, panel: Panel, colours: Scheme) -> figure:
     gaps = any(not np.isfinite(colours.shades(one.cells.mean)).all() for one in sheet.panels)
     hatched = ["hatched: no value" + (", or none above zero" if colours.log else "")] if gaps else []
     sentences = [*filter(None, [panel.name]), sheet.title, *sheet.notes, *words(sheet, colours), *hatched]
-    heading = wrapped(sentences, TITLE)
+    heading = wrapped(sentences, PANEL_TITLE)
     plot = canvas(
         "\n".join(heading), f"{sheet.x} ({chosen.unit})".replace(" ()", ""), sheet.y, height=row_height * height + 85 + 15 * len(heading),
         tools="xpan,xbox_zoom,xwheel_zoom,reset,save",

@@ -116,7 +116,7 @@ def _without_empty(table: Listing) -> Listing:
     return replace(table, columns=[table.columns[number] for number in kept], rows=rows)
 
 
-METRIC = (Column("metric", "metric"), Column("unit", "unit", apart=True))
+METRIC_COLUMN = (Column("metric", "metric"), Column("unit", "unit", apart=True))
 BETWEEN = (Column("low", "low", number=True), Column("high", "high", number=True))
 
 
@@ -142,7 +142,7 @@ def _count(value: int) -> TableCell:
 
 def _changes(report: Report) -> Listing:
     columns = [
-        *METRIC, Column("verdict", "verdict"), Column("change", "change_percent", number=True),
+        *METRIC_COLUMN, Column("verdict", "verdict"), Column("change", "change_percent", number=True),
         Column("low", "low_percent", number=True), Column("high", "high_percent", number=True),
         Column("baseline", "baseline", number=True), Column("target", "target", number=True),
         Column("executions", "executions_baseline", number=True, minor=True),
@@ -172,7 +172,7 @@ def _change(change: Change) -> TableRow:
 
 def _commits(history: Sequence[Series]) -> Listing:
     columns = [
-        *METRIC, Column("environment", "environment", minor=True), Column("commit", "commit"), Column("value", "value", number=True),
+        *METRIC_COLUMN, Column("environment", "environment", minor=True), Column("commit", "commit"), Column("value", "value", number=True),
         *BETWEEN, Column("executions", "executions", number=True, minor=True), Column("verdict", "verdict"),
         Column("change", "change_percent", number=True), Column("date", "date", minor=True), Column("author", "author", minor=True),
         Column("title", "title", minor=True),
@@ -197,7 +197,7 @@ def _commits(history: Sequence[Series]) -> Listing:
 def _samples(samples: Iterable[DrawnSample], profiles: Sequence[Profile]) -> Listing:
     environments = {profile.environment.fingerprint for profile in profiles}
     columns = [
-        *METRIC, *([Column("environment", "environment", minor=True)] if len(environments) > 1 else []),
+        *METRIC_COLUMN, *([Column("environment", "environment", minor=True)] if len(environments) > 1 else []),
         Column("mean", "mean", number=True), *BETWEEN, Column("executions", "executions", number=True),
         Column("rows", "rows", number=True, minor=True), Column("growth", "growth", minor=True),
     ]  # fmt: skip

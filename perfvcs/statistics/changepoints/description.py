@@ -6,7 +6,7 @@ from itertools import pairwise
 from math import exp, nan, sqrt
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.changepoints.steps import SERIES, TURNS, ChangePoint
+from perfvcs.statistics.changepoints.steps import BY_SERIES, TURNS, ChangePoint
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -77,7 +77,7 @@ def _changes(
         sudden = sure or stepped(clipped, place, low, high)
         first, last = ranges[turn] if sudden else (max(low, place - SIDE), min(high, place + SIDE) - 1)
         error, df = _error(before, after, wide)
-        names = tuple(name for name, says in ((SERIES, p[turn] <= chance), (TURNS, sure)) if says)
+        names = tuple(name for name, says in ((BY_SERIES, p[turn] <= chance), (TURNS, sure)) if says)
         found.append(
             ChangePoint(
                 place, first, last, before.centre, after.centre, after.centre - before.centre,

@@ -7,7 +7,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics.changepoints.steps import TURNS
-from perfvcs.statistics.changepoints.trend import SIDE, WIDE, ramp
+from perfvcs.statistics.changepoints.trend import SIDE, WIDE_SIDE, ramp
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ def ramps(series: NDArray[np.float64], changes: list[ChangePoint]) -> list[Chang
 
 
 def _follows(step: ChangePoint, following: ChangePoint) -> bool:
-    near = following.effect * step.effect > 0 and following.place - step.place <= WIDE
+    near = following.effect * step.effect > 0 and following.place - step.place <= WIDE_SIDE
     return near and TURNS not in step.detectors + following.detectors
 
 

@@ -19,11 +19,11 @@ SUSPICIOUS = 5e-3  # chance from which a value is usual
 SUPPORT = 10  # earlier values at the level from which an alarm is a change, and not only suspected
 FEWEST_EARLIER = 3  # earlier values
 SMALLEST = 0.005  # as of steps
-WINDOW = 25  # values whose median is what the next one is expected to be
+MEDIAN_WINDOW = 25  # values whose median is what the next one is expected to be
 RECENT = 256  # values whose deviations count: of fewer, normal and heavy tails look the same
 RUN = 4  # newest values that may be outside together
 FREEDOM = (3.0, 4.0, 6.0, 10.0, 30.0, 200.0)  # degrees of freedom of the tails that are tried: the fence keeps out heavier ones
-USUAL = 4.0  # degrees of freedom that are expected before anything is known
+PRIOR_DF = 4.0  # degrees of freedom that are expected before anything is known
 PRIOR = 5  # values that this expectation counts as
 OTHER = 0.5  # what a value on the other side counts
 MEDIAN = 1.57  # variance of a median, times that of the mean
@@ -163,7 +163,7 @@ def _present_level(
 
     bounds = [0, *(one for one in places if one < base), base]
     since = bounds[-2]
-    level = float(np.median(series[max(since, base - WINDOW) : base]))
+    level = float(np.median(series[max(since, base - MEDIAN_WINDOW) : base]))
     parts: list[NDArray[np.float64]] = []
     for low, high in pairwise(bounds):
         if high > base - RECENT:
@@ -174,7 +174,7 @@ def _present_level(
         StudentTail(df, spread, np.sort(sign * away[sign * away > 0]), len(away)) for sign, df, spread in _fitted(away, floor)
     )
     support = base - since
-    widening = sqrt((1 + MEDIAN / min(support, WINDOW)) / (1 + MEDIAN / WINDOW) * (1 + extra / first.scale**2))
+    widening = sqrt((1 + MEDIAN / min(support, MEDIAN_WINDOW)) / (1 + MEDIAN / MEDIAN_WINDOW) * (1 + extra / first.scale**2))
     return PresentLevel(level, support, (first, second), widening)
 
 
@@ -182,12 +182,12 @@ def _deviations(part: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     """How far each value of a level lies from the median of the 25 before it; the first ones from that of all of these."""
     import numpy as np
 
-    first, n = part[:WINDOW], len(part)
+    first, n = part[:MEDIAN_WINDOW], len(part)
     about = (first - np.median(first)) * sqrt((len(first) + MEDIAN) / max(len(first) - 1, 1))
-    if n <= WINDOW:
+    if n <= MEDIAN_WINDOW:
         return [about]
-    windows = np.lib.stride_tricks.sliding_window_view(part[:-1], WINDOW)
-    return [about, part[WINDOW:] - np.partition(windows, WINDOW // 2, axis=1)[:, WINDOW // 2]]
+    windows = np.lib.stride_tricks.sliding_window_view(part[:-1], MEDIAN_WINDOW)
+    return [about, part[MEDIAN_WINDOW:] - np.partition(windows, MEDIAN_WINDOW // 2, axis=1)[:, MEDIAN_WINDOW // 2]]
 
 
 def _fitted(away: NDArray[np.float64], floor: float) -> list[tuple[int, float, float]]:
@@ -231,7 +231,7 @@ def _usual_tails() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np
     freedom = np.array(FREEDOM)[:, None]
     constant = np.array([[lgamma((df + 1) / 2) - lgamma(df / 2) - log(df * pi) / 2] for df in FREEDOM])
     shares = [0.5 + (turn + 0.5) / (2 * PRIOR) for turn in range(PRIOR)]
-    return freedom, constant, np.array([point(2 * (1 - share), USUAL) for share in shares])
+    return freedom, constant, np.array([point(2 * (1 - share), PRIOR_DF) for share in shares])
 
 
 def _extra(variance: NDArray[np.float64] | None) -> float:

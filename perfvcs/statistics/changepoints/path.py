@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 BOUND = 9.0  # squared standard deviations that one value can cost at most
 PRICE = 2.5  # times ln n that a step costs: generous, since each is tested afterwards
 CELL = 0.5  # standard deviations between levels that are tried
-MOST_LEVELS = 96  # levels that are tried
+MOST_TRIED_LEVELS = 96  # levels that are tried
 TOGETHER = 64  # series
 
 
@@ -50,7 +50,7 @@ def _grid(values: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np
     low = middle.min()
     while True:
         cells = np.unique(np.rint((middle - low) / width))
-        if len(cells) <= MOST_LEVELS:
+        if len(cells) <= MOST_TRIED_LEVELS:
             levels: NDArray[np.float64] = low + cells * width
             return levels
         width *= 1.5

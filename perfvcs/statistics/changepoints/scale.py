@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-WINDOW, NORMAL = (
+SHORTEST_HALF_OF, NORMAL_WIDTH = (
     20,
     0.944,
 )  # number of values, and the mean width of the shortest half of that many normal values, in standard deviations
@@ -31,7 +31,7 @@ def scale(values: ArrayLike) -> NDArray[np.float64]:
 
     y = np.asarray(values, dtype=np.float64)
     n = len(y)
-    window, normal, stride = (WINDOW_OF_FEW, NORMAL_OF_FEW, 1) if n < FEW_VALUES else (WINDOW, NORMAL, STRIDE)
+    window, normal, stride = (WINDOW_OF_FEW, NORMAL_OF_FEW, 1) if n < FEW_VALUES else (SHORTEST_HALF_OF, NORMAL_WIDTH, STRIDE)
     width = min(window, n)
     half = (width + 1) // 2
     ordered = np.sort(np.lib.stride_tricks.sliding_window_view(y, width)[::stride], axis=1)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 VERSION = 8  # of what `judge` finds: results that were kept are used only under the same number
-SERIES, TURNS = "series", "turns"  # what says that there is a step: the series itself, or a verdict measured in turns
+BY_SERIES, TURNS = "series", "turns"  # what says that there is a step: the series itself, or a verdict measured in turns
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ MOST_LEVELS = 4  # levels
 SMALLEST = 0.005  # between levels, as of steps
 RARE = 0.05  # share of the values below which they are outliers, and no level
 FEWEST_VALUES = 5  # values at a level
-SHORTEST = 40  # values of a mixture: fewer fall apart by chance
+SHORTEST_MIXTURE = 40  # values of a mixture: fewer fall apart by chance
 MOVES = 6  # there and back, three times
 COST = 1.5  # times ln n that it takes to say where a step is and how high: a place and, of a level, its precision (BIC)
 RECURRING = 0.35  # share of the values on both sides of a step whose levels are the same
@@ -116,7 +116,7 @@ def _mixture(values: NDArray[np.float64], low: int, high: int) -> _Mixture | Non
     import numpy as np
 
     part = values[low:high]
-    cuts = _cuts(np.sort(part)) if len(part) >= SHORTEST else []
+    cuts = _cuts(np.sort(part)) if len(part) >= SHORTEST_MIXTURE else []
     if not cuts:
         return None
     labels = np.searchsorted(cuts, part, side="right")

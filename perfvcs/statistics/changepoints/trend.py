@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 SIDE = 60
-WIDE = 4 * SIDE  # where the noise leaves it open
+WIDE_SIDE = 4 * SIDE  # where the noise leaves it open
 EVIDENCE = 6.0
 
 
@@ -108,7 +108,7 @@ def stepped(values: ArrayLike, index: int, low: int, high: int) -> bool:
     near = trend(values, index, low, high)
     if near.step or near.evidence < -EVIDENCE:
         return near.step
-    start, stop = max(low, index - WIDE), min(high, index + WIDE)
+    start, stop = max(low, index - WIDE_SIDE), min(high, index + WIDE_SIDE)
     if index - start <= SIDE and stop - index <= SIDE:  # nothing more to see
         return near.step
     y = np.asarray(values, dtype=np.float64)[start:stop]

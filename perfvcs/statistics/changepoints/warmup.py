@@ -18,7 +18,7 @@ ALIKE = 0.01  # logarithms of levels that count as one
 FAR = 5.0  # standard deviations from the steady level that a single first measurement may not be
 SHARE = 1 / 3  # of an execution's measurements that the steady part must be
 FEWEST_VALUES = 4
-SHORTEST = 2
+SHORTEST_WARMUP = 2
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def warmup(runs: Sequence[ArrayLike], alike: float = ALIKE) -> Warmup:
     if any((row <= 0).any() for row in rows):
         raise ValueError("measurements must be positive")
     counts = np.array([_count(np.log(row), alike) for row in rows], dtype=np.int64)
-    enough = given.counts - counts >= np.maximum(SHARE * given.counts, SHORTEST)
+    enough = given.counts - counts >= np.maximum(SHARE * given.counts, SHORTEST_WARMUP)
     return Warmup(counts, enough & (given.counts >= FEWEST_VALUES))
 
 
@@ -68,7 +68,7 @@ def _count(series: NDArray[np.float64], alike: float) -> int:
         return 0
     clipped = winsorise(series)
     spread = noise(clipped)
-    steps = segment(clipped, PENALTY * spread**2 * log(n), SHORTEST) if spread else []
+    steps = segment(clipped, PENALTY * spread**2 * log(n), SHORTEST_WARMUP) if spread else []
     levels = [float(np.median(part)) for part in np.split(series, steps)]
     while steps and abs(levels[-2] - levels[-1]) <= alike:
         # Compared with the last level each: many small steps may not add up to a steady part.

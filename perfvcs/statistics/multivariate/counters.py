@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from perfvcs.statistics.multivariate.dendrogram import ClusterTree, Distance, distances, tree
 from perfvcs.statistics.multivariate.prediction import Per, cross_errors, matrix, prediction_error, target, thresholds
-from perfvcs.statistics.multivariate.redundancy import THRESHOLD as REDUNDANCY
+from perfvcs.statistics.multivariate.redundancy import REDUNDANT_R2 as REDUNDANCY
 from perfvcs.statistics.multivariate.redundancy import redundant, varying
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ LEAST_THRESHOLD = 0.05  # smallest threshold that is learned: good runs of real 
 FINEST = 0.01  # errors below are equal
 WEIGHT = 4  # runs
 STEADIEST = 0.05  # smallest spread of the errors of good runs, as a share
-NOTHING = 1e-9  # share of a counter's largest magnitude that counts as 0
+ZERO_SHARE = 1e-9  # share of a counter's largest magnitude that counts as 0
 
 
 def target(old: ArrayLike, new: ArrayLike) -> int:
@@ -36,8 +36,8 @@ def target(old: ArrayLike, new: ArrayLike) -> int:
     statistics = [_steps(*pair) for pair in zip(a.T, b.T, strict=True)]
     shift = np.abs(a.mean(axis=0) - b.mean(axis=0))
     spread = np.sqrt((a.var(axis=0) + b.var(axis=0)) / 2)
-    steady = spread <= NOTHING
-    shift = np.where(steady, np.where(shift > NOTHING, np.inf, 0.0), shift / np.where(steady, 1.0, spread))
+    steady = spread <= ZERO_SHARE
+    shift = np.where(steady, np.where(shift > ZERO_SHARE, np.inf, 0.0), shift / np.where(steady, 1.0, spread))
     return max(range(len(statistics)), key=lambda place: (statistics[place], shift[place], -place))
 
 
@@ -64,8 +64,8 @@ def prediction_error(old: ArrayLike, new: ArrayLike, target: int, others: Sequen
     size = np.abs(actual)
     if per == "total":
         off, size = off.mean(keepdims=True), size.mean(keepdims=True)
-    zero = size <= NOTHING
-    relative = np.where(zero, off > NOTHING, off / np.where(zero, 1.0, size))
+    zero = size <= ZERO_SHARE
+    relative = np.where(zero, off > ZERO_SHARE, off / np.where(zero, 1.0, size))
     return float(relative.mean())
 
 

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-THRESHOLD = 0.9  # r2 above which a counter is redundant; the paper names none, this is that of the analysis that it cites
+REDUNDANT_R2 = 0.9  # r2 above which a counter is redundant; the paper names none, this is that of the analysis that it cites
 SAME = 1e-8  # shares of unexplained variance that differ by less are equal
 SOUND = 1e4  # largest variance inflation from which the inverse is brought forward instead of computed again
 
@@ -40,7 +40,7 @@ def standardised(values: ArrayLike) -> NDArray[np.float64]:
     return found
 
 
-def redundant(values: ArrayLike, threshold: float = THRESHOLD) -> list[int]:
+def redundant(values: ArrayLike, threshold: float = REDUNDANT_R2) -> list[int]:
     """Columns of values (times, counters) that the others predict with an r2 above the threshold, in the order in which they go.
 
     Each counter is regressed on all others; the one with the highest r2 goes first, and so on until none is above the threshold. Of

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-ROWS = 1 << 15
+BLOCK_ROWS = 1 << 15
 ROUNDING = 16 * 2.0**-52  # residuals below this share of their values are those of a perfect fit
 
 
@@ -77,7 +77,7 @@ def blocks(
     first = 0
     while first < len(present):
         begin = ends[first] - counts[present[first]]
-        last = max(first + 1, int(np.searchsorted(ends, begin + ROWS, side="right")))
+        last = max(first + 1, int(np.searchsorted(ends, begin + BLOCK_ROWS, side="right")))
         rows = slice(begin, ends[last - 1])
         lengths = counts[present[first:last]]
         starts = np.cumsum(lengths) - lengths

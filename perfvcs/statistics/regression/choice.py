@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from perfvcs.statistics.regression.models import Fit
 
 Rule = Literal["aicc", "r2"]
-ALPHA = 0.001  # how often flat values may be mistaken for a curve: seven curves are tried
+FLAT_ALPHA = 0.001  # how often flat values may be mistaken for a curve: seven curves are tried
 LEAST_RISE = 0.01  # a curve that rises less than this over its sizes, in shares of the level, is flat
-GAIN = 0.003  # of the variance that a curve of free shape must explain more; caches bend every curve a little,
-SLOW = 0.01  # and the same beside a logarithm, from which small powers hardly differ at sizes that people measure,
+FREE_GAIN = 0.003  # of the variance that a curve of free shape must explain more; caches bend every curve a little,
+LOGARITHM_GAIN = 0.01  # and the same beside a logarithm, from which small powers hardly differ at sizes that people measure,
 REST = 0.02  # unless it leaves less than this share of what the best fixed one leaves;
 NEAR = (
     0.2  # and the exponent that a power must be away from that of the best fixed curve, which is that curve in caches otherwise
 )
 GROWN = 0.4  # of the value at the largest size must come from the size, or caches may have made the growth,
 CLOSE = 0.95  # unless a curve faster than a logarithm explains so much of the variance
-MARGIN = 6.0  # by how much AICc must be lower for a curve of free shape: "strong evidence" in Burnham, Anderson 2002
+FREE_MARGIN = 6.0  # by how much AICc must be lower for a curve of free shape: "strong evidence" in Burnham, Anderson 2002
 
 
 @dataclass(frozen=True)
@@ -80,18 +80,18 @@ class ModelChoice:
 
 
 def choose(
-    fits: Mapping[str, Fit], rule: Rule = "aicc", alpha: float = ALPHA, least: float = LEAST_RISE, margin: float = MARGIN,
-    gain: float = GAIN,
+    fits: Mapping[str, Fit], rule: Rule = "aicc", alpha: float = FLAT_ALPHA, least: float = LEAST_RISE, margin: float = FREE_MARGIN,
+    gain: float = FREE_GAIN,
 ) -> ModelChoice:  # fmt: skip
     """Choose among the models of ``MODELS`` that were fitted (by ``fitting.fit``), for each group.
 
     "aicc": the curve of the lowest AICc; but a power or an exponential, which can imitate any other, only if its AICc is lower by
-    ``margin`` than that of every curve of fixed shape, and if it explains ``gain`` more of the variance than the best of these (``SLOW``
-    beside a logarithm), a power also having an exponent ``NEAR`` or more from it, or leaves less than ``REST`` of what that leaves (and is
-    not near, beside a logarithm): n^1.9 is n^2 on a machine with caches. And a constant unless the F-test of the curve against it has
-    p < ``alpha`` and the curve spans ``least`` of its mean value. All curves have two coefficients, so that below five rows, where AICc is
-    infinite, the sums of squares decide. "r2": the published rule, the highest r2, which never finds a constant where there is any noise.
-    Equals go to the slower growth.
+    ``margin`` than that of every curve of fixed shape, and if it explains ``gain`` more of the variance than the best of these
+    (``LOGARITHM_GAIN`` beside a logarithm), a power also having an exponent ``NEAR`` or more from it, or leaves less than ``REST``
+    of what that leaves (and is not near, beside a logarithm): n^1.9 is n^2 on a machine with caches. And a constant unless the
+    F-test of the curve against it has p < ``alpha`` and the curve spans ``least`` of its mean value. All curves have two
+    coefficients, so that below five rows, where AICc is infinite, the sums of squares decide. "r2": the published rule, the highest
+    r2, which never finds a constant where there is any noise. Equals go to the slower growth.
 
     By "aicc" a curve ``grows`` where it rises and a share ``GROWN`` of its value at the largest size is more than its value at size 1.
     One that is faster than a logarithm may also rise by less, if its AICc is lower than that one's by ``margin`` and its r2 ``CLOSE`` to 1.
@@ -183,7 +183,7 @@ def _worth(
     first = fixed.argmin(axis=0)
     best = np.take_along_axis(r2, first[None], axis=0)
     slow = np.array([model == "logarithmic" for model in names])[first]
-    asked = np.where(slow & (gain > 0), np.maximum(gain, SLOW), gain)
+    asked = np.where(slow & (gain > 0), np.maximum(gain, LOGARITHM_GAIN), gain)
     unfitted = ~np.isfinite(fixed.min(axis=0))
     away = _away(fits, names, first)[free] >= (NEAR if gain > 0 else 0)
     more = (r2[free] >= best + asked) & away

@@ -40,11 +40,11 @@ def course(x: ArrayLike, y: ArrayLike, execution: ArrayLike, within: Ranges | No
     """
     import numpy as np
 
-    from perfvcs.statistics.regression.condensed import BUSY, cells, drawn_in
+    from perfvcs.statistics.regression.condensed import BUSY_CLIP, cells, drawn_in
     from perfvcs.statistics.regression.robust import described
 
     size, value = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    cell = cells(size, drawn_in(size, value, BUSY), execution, within)
+    cell = cells(size, drawn_in(size, value, BUSY_CLIP), execution, within)
     at, place = np.unique(cell.size, return_inverse=True)
     count = np.bincount(place, cell.count).astype(np.int64)
     mean = np.bincount(place, cell.value * cell.count) / count

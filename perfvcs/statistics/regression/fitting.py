@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics.regression.block import RowBlock, blocks
-from perfvcs.statistics.regression.models import FULL, LINEARISED, MODELS, Fit, parameters, transform
+from perfvcs.statistics.regression.models import FULL_QUADRATIC, LINEARISED, MODELS, Fit, parameters, transform
 from perfvcs.statistics.regression.parabola import parabola
 from perfvcs.statistics.regression.projection import project
 
@@ -44,18 +44,18 @@ def fit(
     plus one). ``weights`` are those of the squared residuals: 1 / variance. Power and exponential are fitted on the original scale;
     their linearised forms, as published, are straight lines through ln y under the same weights.
 
-    Rows with a NaN or an infinity, or without a positive weight, are left out. A constant needs one row, ``FULL`` four of at least three
-    sizes, the others three of at least two. Logarithmic and power need positive sizes, linearithmic none below 0, the linearised forms
-    positive values: else that model of that group is NaN, as where it overflows (leave the rows of size 0 out to have the others). AICc
-    needs two rows more than what is estimated, and is infinite below. ``ValueError`` for columns of different lengths, numbers below 0 or
-    unknown models.
+    Rows with a NaN or an infinity, or without a positive weight, are left out. A constant needs one row, ``FULL_QUADRATIC`` four of at
+    least three sizes, the others three of at least two. Logarithmic and power need positive sizes, linearithmic none below 0,
+    the linearised forms positive values: else that model of that group is NaN, as where it overflows (leave the rows of size 0
+    out to have the others). AICc needs two rows more than what is estimated, and is infinite below. ``ValueError`` for columns of
+    different lengths, numbers below 0 or unknown models.
 
     Sources: Stupinsky 2018, ch. 3.2; AICc: Hurvich, Tsai 1989; the scale of a curve by projection: Golub, Pereyra 1973.
     """
     import numpy as np
 
     for model in models:
-        transform("linear" if model == FULL else model, 1.0)
+        transform("linear" if model == FULL_QUADRATIC else model, 1.0)
     columns = _columns(x, y, group, weights)
     size, value, number, weight = columns
     if number.size and number.min() < 0:
@@ -117,7 +117,7 @@ def _fit(block: RowBlock, models: Sequence[str]) -> Iterator[tuple[str, Fit]]:
         linearised: dict[str, FittedLine] = {}
         for model in sorted(models, key=lambda name: name not in LINEARISED):  # the direct forms start from them
             shaped = model.removeprefix("linearised ")
-            if model == FULL:
+            if model == FULL_QUADRATIC:
                 yield model, _bent(block, flat, low, high)
                 continue
             if model == "constant":
@@ -191,13 +191,24 @@ def _bent(block: RowBlock, flat: FittedLine, low: NDArray[np.float64], high: NDA
     import numpy as np
 
     found, n = parabola(block), block.lengths
-    df = n - parameters(FULL)
+    df = n - parameters(FULL_QUADRATIC)
     variance = np.where(df > 0, found.squares / df, np.nan)
     errors = np.sqrt(variance[:, None] * found.factors)
     nothing = np.full(len(n), np.nan)
     known = (df > 0) & np.isfinite(found.coefficients).all(axis=1) & np.isfinite(found.squares)
     return _described(
-        FULL, n, known, found.coefficients, errors, found.squares, variance, nothing, flat, low, high, (nothing, nothing, nothing)
+        FULL_QUADRATIC,
+        n,
+        known,
+        found.coefficients,
+        errors,
+        found.squares,
+        variance,
+        nothing,
+        flat,
+        low,
+        high,
+        (nothing, nothing, nothing),
     )
 
 

@@ -23,16 +23,20 @@ if TYPE_CHECKING:
 
 PUBLISHED = ("constant", "linear", "quadratic")
 KINDS = ("none", *MODELS)
-ALPHA = 0.008  # how often, at most, two equal curves are called different
+KIND_ALPHA = 0.008  # how often, at most, two equal curves are called different
 FAR = 4.0  # a difference this many (robust) standard deviations from the curve is pulled in
-LARGEST_SHARE = 0.06  # where at most this share is so far
+FAR_SHARE = 0.06  # where at most this share is so far
 MANY = 20  # if there are enough sizes for these deviations to be known
 ROUNDS = 4
-GAIN = 0.002  # of the variance of the differences, which a doubted kind must explain more: caches bend every curve a little,
+DOUBTED_GAIN = (
+    0.002  # of the variance of the differences, which a doubted kind must explain more: caches bend every curve a little,
+)
 REST = 0.02  # unless it leaves less than this share of what the best other kind leaves: as in ``choice``
 OFFSET = 0.0125  # how often, at most, an error without an offset may seem to have one: that of BIC for 500 sizes
-COLUMNS = ("x", "group", "baseline", "target", "difference", "counts")
-MARGIN = 6.0  # by how much BIC must be lower for a kind that is doubted, by default a curve of free shape, as in ``choice``
+DESIGN_COLUMNS = ("x", "group", "baseline", "target", "difference", "counts")
+DOUBTED_MARGIN = (
+    6.0  # by how much BIC must be lower for a kind that is doubted, by default a curve of free shape, as in ``choice``
+)
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ def kind(
     groups: int | None = None,
     family: Sequence[str] = PUBLISHED,
     doubted: Sequence[str] = SHAPED,
-    alpha: float = ALPHA,
+    alpha: float = KIND_ALPHA,
     confidence: float = 0.99,
 ) -> ErrorKind:
     """Find the kind of error of a target (values ``y2`` at sizes ``x2``) against a baseline, for every group (numbered from 0).
@@ -108,8 +112,8 @@ def kind(
     none: unless the least p of all curves, times their number, is below ``alpha`` under every likely law of the noise, it is "none". Then
     the curve of the lowest BIC is the kind; its n is the number of values of the smaller side, but an offset must be worth it by an
     F-test at 1.25 %, too, which asks for more than BIC where sizes are few. The ``doubted`` kinds (a power or an exponential) must be
-    lower by ``MARGIN``, and explain ``GAIN`` of the variance more, or leave less than ``REST`` of the rest. All values count as
-    independent: whether executions differ for sure is for ``curve.replicated`` to say.
+    lower by ``DOUBTED_MARGIN``, and explain ``DOUBTED_GAIN`` of the variance more, or leave less than ``REST`` of the rest. All values
+    count as independent: whether executions differ for sure is for ``curve.replicated`` to say.
 
     From 20 sizes on, a few single differences far off the curve (a pause of the machine) are pulled in to 4 robust standard deviations.
 
@@ -136,13 +140,13 @@ def kind(
     chance = _chances(pairs, weights, candidates)
     with np.errstate(all="ignore"):
         score = np.maximum(n * np.log(squares), -1e300) + np.where(count > 1, _worthy(n, values), 0.0)
-    doubt = np.array([MARGIN if candidate.kind in doubted else 0.0 for candidate in candidates])[:, None]
+    doubt = np.array([DOUBTED_MARGIN if candidate.kind in doubted else 0.0 for candidate in candidates])[:, None]
     able = np.isfinite(chance)
     able &= (doubt == 0) | _worth(pairs, weights, np.where(able, squares, np.inf), doubt > 0)
     best, row = np.where(able, score + doubt, np.inf).argmin(axis=0), np.arange(pairs.groups)
     p = _least(np.where(able, chance, 1.0))
     for rows, other in scatter.others((p < alpha) & (n > 2)):
-        fewer = replace(pairs, **{name: getattr(pairs, name)[rows] for name in COLUMNS})
+        fewer = replace(pairs, **{name: getattr(pairs, name)[rows] for name in DESIGN_COLUMNS})
         chance = _chances(fewer, other, list(_candidates(fewer, other, names)))
         p = np.where(np.bincount(fewer.group, minlength=pairs.groups) > 0, np.maximum(p, _least(chance)), p)
     place = np.array([KINDS.index(candidate.kind) for candidate in candidates], dtype=np.intp)
@@ -215,7 +219,7 @@ def _tame(pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]) -> t
         limit = FAR * NORMAL * medians(np.abs(rest), pairs.group, pairs.groups)[pairs.group]
         far = wide & (limit > 0) & (np.abs(rest) > limit)
         share = np.bincount(pairs.group, far, pairs.groups) / np.maximum(np.bincount(pairs.group, minlength=pairs.groups), 1)
-        far &= (share <= LARGEST_SHARE)[pairs.group]  # more are not outliers: the noise has two modes
+        far &= (share <= FAR_SHARE)[pairs.group]  # more are not outliers: the noise has two modes
         new = np.where(far, curve + np.clip(rest, -limit, limit) / scale, raw)
         if (np.abs(new - tamed.difference) * scale <= 0.01 * limit).all():
             break
@@ -230,7 +234,7 @@ def _worth(pairs: Pairs, weights: Floats, squares: Floats, doubted: NDArray[np.b
     total, linear, square = (np.bincount(pairs.group, weights * pairs.difference**power, pairs.groups) for power in (0, 1, 2))
     varied = np.maximum(square - linear**2 / np.where(total > 0, total, 1.0), 0.0)
     others = np.where(doubted, np.inf, squares).min(axis=0)
-    found: NDArray[np.bool_] = (squares <= others - GAIN * varied) | (squares <= REST * others)
+    found: NDArray[np.bool_] = (squares <= others - DOUBTED_GAIN * varied) | (squares <= REST * others)
     return found
 
 

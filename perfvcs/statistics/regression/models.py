@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 # From the slowest growth to the fastest: the order of `best-model-order`, and of preference among equally good models.
 MODELS = ("constant", "logarithmic", "linear", "linearithmic", "quadratic", "cubic", "power", "exponential")
 LINEARISED = ("linearised power", "linearised exponential")
-FULL = "full-quadratic"  # contains a line and a quadratic, so that it is never chosen among them
-FITTED = (*MODELS, *LINEARISED, FULL)
+FULL_QUADRATIC = "full-quadratic"  # contains a line and a quadratic, so that it is never chosen among them
+FITTED_MODELS = (*MODELS, *LINEARISED, FULL_QUADRATIC)
 SHAPED = ("power", "exponential", *LINEARISED)  # the second coefficient is the shape of the curve, the first only its scale
 
 ORDERS = {
@@ -29,7 +29,7 @@ ORDERS = {
     "cubic": "O(n^3)",
     "power": "O(n^b)",
     "exponential": "O(b^n)",
-    FULL: "O(n^2)",
+    FULL_QUADRATIC: "O(n^2)",
 }
 FORMULAS = {
     "constant": "b0",
@@ -40,7 +40,7 @@ FORMULAS = {
     "cubic": "b0 + b1 n^3",
     "power": "b0 n^b1",
     "exponential": "b0 b1^n",
-    FULL: "b0 + b1 n + b2 n^2",
+    FULL_QUADRATIC: "b0 + b1 n + b2 n^2",
 }
 _EXPONENTS = {
     "constant": (0, 0),
@@ -54,15 +54,18 @@ _EXPONENTS = {
 
 @dataclass(frozen=True)
 class Fit:
-    """One model fitted to every group; arrays of the shape (groups,), ``coefficients`` and ``errors`` (groups, 2), (groups, 3) of ``FULL``.
+    """One model fitted to every group; arrays of the shape (groups,), ``coefficients`` and ``errors`` (groups, 2).
 
-    ``model`` is one of ``FITTED``: y = b0 + b1 f(x) with f(x) = x, ln x, x ln x, x^2, x^3; y = b0 x^b1 (power); y = b0 b1^x
-    (exponential); y = b0 + b1 x + b2 x^2 (``FULL``). ``errors`` are standard errors. ``n`` counts the finite rows, ``low``..``high`` is
-    their range of sizes. ``squares`` is the (weighted) sum of squared residuals, and ``r2``, ``adjusted_r2`` and ``aicc`` follow from it:
-    on the original scale for every model, so that they compare. ``log_r2`` is that of the straight line through ln y, and NaN for all but
-    ``LINEARISED``. ``variance`` is that of the residuals on the scale of the fit (log for ``LINEARISED``). ``weight``, ``centre`` and
-    ``spread`` are what the variance of a prediction needs: the sum of weights, and the mean and centred sum of squares of f(x). A group
-    for which a model is not defined is NaN throughout, but for ``n`` and the range.
+    Those of ``FULL_QUADRATIC`` have the shape (groups, 3).
+
+    ``model`` is one of ``FITTED_MODELS``: y = b0 + b1 f(x) with f(x) = x, ln x, x ln x, x^2, x^3; y = b0 x^b1 (power); y = b0 b1^x
+    (exponential); y = b0 + b1 x + b2 x^2 (``FULL_QUADRATIC``). ``errors`` are standard errors. ``n`` counts the finite rows,
+    ``low``..``high`` is their range of sizes. ``squares`` is the (weighted) sum of squared residuals, and ``r2``,
+    ``adjusted_r2`` and ``aicc`` follow from it: on the original scale for every model, so that they compare. ``log_r2`` is that
+    of the straight line through ln y, and NaN for all but ``LINEARISED``. ``variance`` is that of the residuals on the scale of the
+    fit (log for ``LINEARISED``). ``weight``, ``centre`` and ``spread`` are what the variance of a prediction needs: the sum of
+    weights, and the mean and centred sum of squares of f(x). A group for which a model is not defined is NaN throughout, but for
+    ``n`` and the range.
     """
 
     model: str
@@ -105,7 +108,7 @@ class Fit:
     def predict_variance(self, x: ArrayLike, group: ArrayLike = 0) -> NDArray[np.float64]:
         """The variance of ``predict`` as an estimate of the mean there, to first order for power and exponential; shapes as there.
 
-        ``ValueError`` for ``FULL``.
+        ``ValueError`` for ``FULL_QUADRATIC``.
         """
         import numpy as np
 
@@ -122,7 +125,7 @@ class Fit:
 
 def parameters(model: str) -> int:
     """How many coefficients a model has."""
-    return {"constant": 1, FULL: 3}.get(model, 2)
+    return {"constant": 1, FULL_QUADRATIC: 3}.get(model, 2)
 
 
 def transform(model: str, x: ArrayLike) -> NDArray[np.float64]:
@@ -158,8 +161,8 @@ def evaluate(model: str, x: ArrayLike, b0: ArrayLike, b1: ArrayLike, b2: ArrayLi
 
     first, second = np.asarray(b0, dtype=np.float64), np.asarray(b1, dtype=np.float64)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        f = transform("linear" if model == FULL else model, x)
-        if model == FULL:
+        f = transform("linear" if model == FULL_QUADRATIC else model, x)
+        if model == FULL_QUADRATIC:
             found = first + f * (second + f * np.asarray(b2, dtype=np.float64))
         elif model in SHAPED:
             shape = np.log(second) if "exponential" in model else second

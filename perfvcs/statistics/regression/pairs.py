@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 ENOUGH = 0.8  # this share of either side's rows at sizes that both have: the other rows are left out
 PLACES = 50  # at most this many ranges of sizes otherwise
-ROWS = 8  # about this many rows of both sides in each
+ROWS_PER_BLOCK = 8  # about this many rows of both sides in each
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def pair(
     rows, common = _counts(group, side, total), _counts(group[both], side[both], total)
     exact = np.asarray((common >= ENOUGH * rows).all(axis=1))
     number = rows.sum(axis=1)
-    bins = np.clip(number // ROWS, 1, PLACES)
+    bins = np.clip(number // ROWS_PER_BLOCK, 1, PLACES)
     within = np.arange(len(x)) - (np.cumsum(number) - number)[group]
     coarse = within * bins[group] // np.maximum(number[group], 1)
     keep = both | ~exact[group]

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
     Numbers = NDArray[np.intp]
 
-FEWEST_SIZES = 8  # sizes, or none of them counts as far from the others
+FEWEST_JUDGED_SIZES = 8  # sizes, or none of them counts as far from the others
 MANY = 32  # sizes, from which on twice as many neighbours are asked
 FAR = 5.0  # robust standard deviations
-APART = 1.3  # and this many times the value, or one over it, that is expected
-LARGEST_SHARE = 0.1  # at most this share of the sizes, or one, is left out: what happens more often is not an accident
+RATIO_APART = 1.3  # and this many times the value, or one over it, that is expected
+LEFT_OUT_SHARE = 0.1  # at most this share of the sizes, or one, is left out: what happens more often is not an accident
 ROUNDS = 3
 ROWS = 1 << 14  # at once
 
@@ -98,7 +98,7 @@ def _judged(size: Floats, value: Floats, group: Numbers, groups: int) -> Flags:
     again = np.append(False, (np.diff(size[order]) == 0) & (np.diff(group[order]) == 0))[: len(order)]
     good = ~again & (size[order] > 0) & (value[order] > 0)
     counts = np.bincount(group, minlength=groups)
-    found: Flags = (np.bincount(group[order], good, groups) == counts) & (counts >= FEWEST_SIZES)
+    found: Flags = (np.bincount(group[order], good, groups) == counts) & (counts >= FEWEST_JUDGED_SIZES)
     return found
 
 
@@ -112,19 +112,19 @@ def _lonely(size: Floats, value: Floats, group: Numbers, judged: Flags) -> Flags
     gap = np.zeros(len(order))
     u, v = (np.log(np.where(judged[of], column, 1.0)) for column in (at, value[order]))
     doubtful = judged[of] & _uneven(v, of, np.arange(len(order)) - begin[of], counts)
-    for width, here in ((FEWEST_SIZES, counts < MANY), (2 * FEWEST_SIZES, counts >= MANY)):
+    for width, here in ((FEWEST_JUDGED_SIZES, counts < MANY), (2 * FEWEST_JUDGED_SIZES, counts >= MANY)):
         rows = np.flatnonzero(doubtful & here[of])
         for part in np.array_split(rows, len(rows) // ROWS + 1):
             first = np.clip(part - width // 2, begin[of[part]], (begin + counts)[of[part]] - width)
             others = first[:, None] + np.arange(width - 1)
             others += others >= part[:, None]
             gap[part] = v[part] - _predicted(u[others], v[others], u[part])
-    away = np.where(np.abs(gap) > np.log(APART), np.abs(gap), 0.0)
+    away = np.where(np.abs(gap) > np.log(RATIO_APART), np.abs(gap), 0.0)
     ranked = np.lexsort((-away, of))
     rank = np.empty(len(order), dtype=np.intp)
     rank[ranked] = np.arange(len(order)) - begin[of[ranked]]
     found = np.zeros(len(order), dtype=bool)
-    found[order] = (away > 0) & (rank < np.maximum(LARGEST_SHARE * counts, 1)[of])
+    found[order] = (away > 0) & (rank < np.maximum(LEFT_OUT_SHARE * counts, 1)[of])
     return found
 
 
@@ -136,9 +136,9 @@ def _uneven(v: Floats, group: Numbers, position: Numbers, counts: Numbers) -> Fl
     found: Flags = (position < 2) | (left < 2)
     inner = np.flatnonzero(~found)
     middle = np.median(v[inner[:, None] + np.arange(-2, 3)], axis=1)
-    found[inner] = np.abs(v[inner] - middle) > np.log(APART) / 2
-    jumps = np.abs(np.diff(v, prepend=v[:1])) > np.log(APART)
-    jumps &= np.minimum(position, left) >= FEWEST_SIZES  # the smallest sizes are far apart
+    found[inner] = np.abs(v[inner] - middle) > np.log(RATIO_APART) / 2
+    jumps = np.abs(np.diff(v, prepend=v[:1])) > np.log(RATIO_APART)
+    jumps &= np.minimum(position, left) >= FEWEST_JUDGED_SIZES  # the smallest sizes are far apart
     found |= np.bincount(group, jumps, len(counts))[group] > 0
     return found
 
@@ -157,7 +157,7 @@ def _beyond(gap: Floats, count: Floats, group: Numbers, groups: int, before: Fla
     """Which rows are far off the curve by the spread of those not left out ``before``; none of a group where too many would be."""
     import numpy as np
 
-    far: Flags = np.abs(gap) > np.log(APART)
+    far: Flags = np.abs(gap) > np.log(RATIO_APART)
     asked = np.bincount(group, far, groups) > 0
     if not asked.any():
         return far
@@ -165,5 +165,5 @@ def _beyond(gap: Floats, count: Floats, group: Numbers, groups: int, before: Fla
     rows = np.flatnonzero(asked[group] & ~before)
     spread = NORMAL * medians(scaled[rows], group[rows], groups)
     far &= scaled > FAR * spread[group]
-    few: Flags = np.bincount(group, far, groups) <= np.maximum(LARGEST_SHARE * np.bincount(group, minlength=groups), 1)
+    few: Flags = np.bincount(group, far, groups) <= np.maximum(LEFT_OUT_SHARE * np.bincount(group, minlength=groups), 1)
     return far & few[group]

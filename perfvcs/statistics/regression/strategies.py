@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from perfvcs.statistics.regression.level import by_size
-from perfvcs.statistics.regression.models import FULL, MODELS
+from perfvcs.statistics.regression.models import FULL_QUADRATIC, MODELS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -115,7 +115,7 @@ def initial_guess(points: ModelPoints, models: Sequence[str], rule: Rule, steps:
     fits: dict[str, Fit] = {}
     index, coefficients, r2 = np.full(points.groups, -1), np.full((points.groups, 2), np.nan), np.full(points.groups, np.nan)
     for model in models:
-        if model == FULL:  # which is never guessed
+        if model == FULL_QUADRATIC:  # which is never guessed
             continue
         place = MODELS.index(model.removeprefix("linearised "))
         wanted = guess.index == place

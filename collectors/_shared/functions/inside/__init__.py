@@ -2,4 +2,4 @@
 
 from pathlib import Path
 
-FOLDER = Path(__file__).parent
+FUNCTIONS_INSIDE = Path(__file__).parent

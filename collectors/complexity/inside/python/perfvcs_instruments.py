@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 imports: Any = sys.modules["_frozen_importlib_external"]
 nan, inf = float("nan"), float("inf")
-BLOCKS, CALLS = 7, 500  # of the calibration
+CALIBRATION_BLOCKS, CALLS = 7, 500  # of the calibration
 
 
 class Parts:
@@ -131,13 +131,13 @@ def calibrate(recorder: Any) -> tuple[float, float]:
     space: dict[str, Any] = {}
     exec(rewrite.rewrite("def f(x): pass\ndef g(x): pass\n", "<calibration>", entries, lambda *_: parts, quiet=True), space)
     least, inside, argument = {"f": inf, "g": inf}, [], [1, 2, 3]
-    for _ in range(BLOCKS):
+    for _ in range(CALIBRATION_BLOCKS):
         for name in ("f", "g"):
             function, start = space[name], perf_counter_ns()
             for _ in range(CALLS):
                 function(argument)
             least[name] = min(least[name], perf_counter_ns() - start)
-        for _ in range(BLOCKS):
+        for _ in range(CALIBRATION_BLOCKS):
             space["f"](argument)
             inside.append(recorder.last_duration())
     return float(sorted(inside)[len(inside) // 2]), max(0.0, (least["f"] - least["g"]) / CALLS)

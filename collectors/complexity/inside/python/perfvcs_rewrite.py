@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 else:
     tree = _module("perfvcs_tree")  # noqa: F821 - the hook's
 
-MARK = b"\0perfvcs\0"  # begins the constants that stand for probes until the tree is compiled
+PROBE_MARK = b"\0perfvcs\0"  # begins the constants that stand for probes until the tree is compiled
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 SIMPLE = (  # nodes of a size expression that are evaluated in the function itself
     ast.Expression, ast.Name, ast.Load, ast.Attribute, ast.Constant, ast.Subscript, ast.BinOp, ast.UnaryOp, ast.operator,
@@ -72,8 +72,8 @@ def _resolve(code: CodeType, constants: list[object]) -> CodeType:
     for value in code.co_consts:
         if isinstance(value, type(code)):
             found.append(_resolve(value, constants))
-        elif isinstance(value, bytes) and value.startswith(MARK):
-            found.append(constants[int(value[len(MARK) :])])
+        elif isinstance(value, bytes) and value.startswith(PROBE_MARK):
+            found.append(constants[int(value[len(PROBE_MARK) :])])
         else:
             found.append(value)
     return code.replace(co_consts=tuple(found))
@@ -151,7 +151,7 @@ class Rewriter(tree.Transformer):
 
     def _constant(self, value: object) -> ast.expr:
         self.constants.append(value)
-        return ast.Constant(value=MARK + str(len(self.constants) - 1).encode())
+        return ast.Constant(value=PROBE_MARK + str(len(self.constants) - 1).encode())
 
 
 class Suspensions(tree.Transformer):
