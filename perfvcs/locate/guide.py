@@ -62,6 +62,11 @@ class Counting:
                 return None
             if not wanted:
                 break
+        return self.guide()
+
+    def guide(self) -> Guide | None:
+        """What the counts so far say; None where they do not differ, or in the other direction."""
+        decision = self._decide()
         if decision.belief is None or decision.step.why in ("equal", "unproved", "reversed"):
             return None
         return Guide(decision.belief.effect, decision.belief.jump)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
@@ -100,6 +100,8 @@ class Search:
         deadline = None if budget is None else begin + budget
         self.seen.recall(self.repository.index)
         self.begun.ended = ""
+        if self.begun.counted:  # asked again, a search that ended says the same
+            self.guide = self._counting().guide()
         try:
             with self.kept.stack:
                 decision = self._decide()
@@ -203,9 +205,13 @@ class Search:
             self.saved.write()
             return found
 
+        self.guide = self._counting(count).run()
+
+    def _counting(self, count: Callable[[Sequence[int]], dict[int, float]] = lambda _: {}) -> Counting:
+        """The search by counts from those that were taken."""
         known = {self.seen.numbers[commit]: value for commit, value in self.begun.counted.items() if commit in self.seen.numbers}
         sign = -1 if self.begun.target.improvement else 1
-        self.guide = Counting(self.span.last, known, self.seen.skipped, self._prior().weights, sign, count).run()
+        return Counting(self.span.last, known, self.seen.skipped, self._prior().weights, sign, count)
 
     def _counted(self, cell: Cell, numbers: Sequence[int]) -> dict[int, float]:
         """The instructions of one execution of each of some commits, of those that run."""

@@ -104,6 +104,7 @@ def test_counts_of_instructions_guide_it_where_time_is_asked_for(project, perf):
     assert [one["commit"] for one in found["named"]] == [commits[6]]
     assert {commits[0], commits[-1], commits[5], commits[6]} <= found["counted"].keys()
     assert found["counted"][commits[6]] > 1.5 * found["counted"][commits[5]]
+    assert json.loads(perf("bisect", commits[0], "-m", "cpu", "-u", "work", "--json").out)["commits"] == found["commits"], "again"
     text = perf("bisect", commits[0], "-m", "cpu", "-u", "work").out
     assert f"and {len(found['counted'])} to count instructions" in " ".join(text.split())
 
