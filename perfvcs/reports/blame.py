@@ -32,19 +32,19 @@ LINES = 12  # of a hunk, with -v
 def lines(blame: Blame, *, verbose: bool = False) -> list[str]:
     """The report for a terminal."""
     pair = f"{blame.baseline[:10]} -> {blame.target[:10]}"
-    said = [f"{blame.job}: {_effect(blame)}, {pair}", *_besides(blame)]
+    said = [*_wrapped(f"{blame.job}: {_effect(blame)}, {pair}"), *_besides(blame)]
     cause = blame.cause
     if blame.verdict == "no difference":
         said.append(f"nothing to blame: the two differ by less than {percent(blame.delta).lstrip('+')}, or by chance")
     elif blame.verdict == "not the code":
-        said.append(_not_the_code(blame))
+        said += _wrapped(_not_the_code(blame))
     elif cause is None:
         said.append("no changed function explains it")
     else:
-        said += [f"{'cause' if blame.proved else 'maybe'}: {_cause(blame, cause)}", *_hunks(cause)]
+        said += [*_wrapped(f"{'cause' if blame.proved else 'maybe'}: {_cause(blame, cause)}"), *_hunks(cause)]
         if cause.kinds:
             said.append(_fitting("kind:  ", [_kind(kind.says or kind.name, kind.lines) for kind in cause.kinds[:3]], "; "))
-        said.append(f"proof: {_proof(blame)}")
+        said += _wrapped(f"proof: {_proof(blame)}")
     if blame.others:
         said += _wrapped(f"also:  {blame.others}")
     if verbose:
@@ -81,7 +81,7 @@ def _besides(blame: Blame) -> list[str]:
     trial = blame.dependencies
     if trial is not None and blame.verdict != "not the code":
         part = f"contributes {100 * (trial.share or 0):.0f} %" if trial.word == "contributes" else "does not explain it"
-        said.append(f"tried: {blame.baseline[:10]} with {trial.path}: {part}")
+        said += _wrapped(f"tried: {blame.baseline[:10]} with {trial.path}: {part}")
     return said
 
 

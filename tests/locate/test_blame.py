@@ -64,6 +64,11 @@ def changed(project, *pairs):
     return project.commit("change", **{"library.py": text})
 
 
+def unwrapped(out):
+    """The lines of a report, whatever the width of the terminal."""
+    return out.replace("\n" + 7 * " ", " ").split("\n")[:-1]
+
+
 def blamed(perf, *args):
     return json.loads(perf("blame", "--metric", "bytecodes", "-q", "--json", *args).out)
 
@@ -73,7 +78,7 @@ SLOWER = ("    return number * SCALE\n", "    found = 0\n    for _ in range(SCAL
 
 def test_the_function_that_became_dearer_is_named_with_its_hunk_and_proved(library, perf):
     changed(library, SLOWER, ("return number\n", "return number  # as it is\n"))
-    said = perf("blame", "--metric", "bytecodes", "-q").out.splitlines()
+    said = unwrapped(perf("blame", "--metric", "bytecodes", "-q").out)
     assert "bytecodes" in said[0] and "work: +" in said[0]
     assert said[1].startswith("cause: scaled (library.py): each call costs more, called ")
     assert said[2] == "hunk:  library.py:20-23 (-1 +4)"
@@ -100,7 +105,7 @@ def test_a_constant_outside_of_functions_is_blamed(library, perf):
     library.commit("more", **{"library.py": text.replace("SCALE = 3", "SCALE = 9")})
     found = blamed(perf)
     assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", "<module>")
-    assert perf("blame", "--stored").out.splitlines()[1].startswith("cause: the code outside of functions of library.py")
+    assert unwrapped(perf("blame", "--stored").out)[1].startswith("cause: the code outside of functions of library.py")
 
 
 def test_what_a_hunk_needs_is_taken_back_with_it(library, perf):
@@ -124,7 +129,7 @@ def test_what_names_a_function_in_other_files_is_taken_back_with_it(library, per
     found = blamed(perf)
     assert (found["verdict"], found["trials"][0]["name"]) == ("proved", "scaled")
     assert found["trials"][0]["besides"] == "with its uses in other files"
-    assert " without it and its uses in other files (0 % from " in perf("blame", "--stored").out
+    assert " without it and its uses in other files (0 % from " in "\n".join(unwrapped(perf("blame", "--stored").out))
 
 
 def test_code_whose_names_differ_from_run_to_run_is_traced_to_what_writes_it(library, perf):
@@ -142,7 +147,7 @@ def test_code_whose_names_differ_from_run_to_run_is_traced_to_what_writes_it(lib
 
 def test_versions_that_do_not_differ_have_nothing_to_blame(library, perf):
     changed(library, ("return number * SCALE", "return SCALE * number"))
-    said = perf("blame", "--metric", "bytecodes", "-q").out
+    said = "\n".join(unwrapped(perf("blame", "--metric", "bytecodes", "-q").out))
     assert "nothing to blame: the two differ by less than 1.0 %" in said
     assert blamed(perf)["suspects"] == []
 
@@ -159,7 +164,7 @@ def test_comments_and_layout_are_not_blamed(library, perf):
     )
     library.commit("data", **{"data.txt": "x" * 40})
     library.commit("more", **{"data.txt": "x" * 90, "library.py": (library.root / "library.py").read_text() + "# the end\n"})
-    said = perf("blame", "--metric", "bytecodes", "-q").out
+    said = "\n".join(unwrapped(perf("blame", "--metric", "bytecodes", "-q").out))
     assert "not the code: no source that is measured differs in more than comments and layout" in said
 
 
@@ -226,14 +231,14 @@ def test_bisect_goes_on_to_the_function_in_the_commit_that_it_names(library, per
     library.commit("nothing", **{"library.py": LIBRARY + "\n\nX = 1\n"})
     culprit = library.commit("slower", **{"library.py": LIBRARY.replace(*SLOWER) + "\n\nX = 1\n"})
     library.commit("more", **{"library.py": LIBRARY.replace(*SLOWER) + "\n\nX = 2\n"})
-    said = perf("bisect", first, "--blame").out
+    said = "\n".join(unwrapped(perf("bisect", first, "--blame").out))
     assert f"-> {culprit[:10]}" in said
     assert "cause: scaled (library.py): each call costs more" in said
 
 
 def test_what_is_not_proved_is_suspected_and_not_called_the_cause(library, perf):
     changed(library, SLOWER)
-    said = perf("blame", "--metric", "bytecodes", "-q", "--no-proof").out.splitlines()
+    said = unwrapped(perf("blame", "--metric", "bytecodes", "-q", "--no-proof").out)
     assert said[1].startswith("maybe: scaled (library.py): each call costs more, called ") and said[-1] == "proof: not tried"
 
 
@@ -377,7 +382,7 @@ collectors = ["time"]
 @pytest.mark.needs("gcc", "valgrind")
 def test_a_function_of_c_is_named_and_proved(program, perf):
     program.commit("linear", **{"search.c": C.replace(BINARY, LINEAR).replace("key % 7", "key % 7 + 0")})
-    said = perf("blame", "-q").out.splitlines()
+    said = unwrapped(perf("blame", "-q").out)
     assert said[0].startswith("search: +") and " instructions (" in said[0]
     assert said[1].startswith("cause: find (search.c): each call costs more, called 900 times")
     assert said[-1].startswith("proof: proved: ")
@@ -401,7 +406,7 @@ def test_a_function_that_the_compiler_put_into_its_caller_is_named_before_that(p
     program.commit("optimised", **{"search.c": C})
     harmless = C.replace("key % 7;", "key % 7 + 0;").replace("int keys[500], sum = 0;", "int keys[500], sum = 1 - 1;")
     program.commit("linear", **{"search.c": harmless.replace(BINARY, LINEAR)})
-    said = perf("blame", "-q", "-v").out.splitlines()
+    said = unwrapped(perf("blame", "-q", "-v").out)
     assert said[1].startswith("cause: find (search.c): each call costs more, +")
     assert "proof: proved: " in said[4] + said[3] and sum(line.startswith("tried: ") for line in said) == 1
 
@@ -412,7 +417,7 @@ def test_dependencies_and_inputs_are_reported_before_functions(library, perf):
         "data", **{"data.txt": "x" * 40, "library.py": LIBRARY.replace("count % 40", "count % len(open('data.txt').read())")}
     )
     library.commit("more", **{"data.txt": "x" * 90})
-    said = perf("blame", "--metric", "bytecodes", "-q").out.splitlines()
+    said = unwrapped(perf("blame", "--metric", "bytecodes", "-q").out)
     assert said[1].startswith("not the code")
     assert said[2] == "also:  1 other file changed: data.txt"
 
@@ -455,7 +460,7 @@ def buffers(program):
 @pytest.mark.needs("gcc")
 def test_bytes_allocated_are_blamed_on_the_function_that_allocates_them(buffers, perf):
     buffers.commit("room", **{"search.c": BUFFERS.replace("strlen(text) + 1)", "2 * strlen(text) + 30)")})
-    said = perf("blame", "-q", "--metric", "allocated").out.splitlines()
+    said = unwrapped(perf("blame", "-q", "--metric", "allocated").out)
     assert " allocated (" in said[0] and said[0].startswith("search: +")
     assert said[1].startswith("cause: copied (search.c)") and said[1].endswith(" % in all")
     assert said[-1].startswith("proof: proved: ")

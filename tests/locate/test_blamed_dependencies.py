@@ -7,6 +7,7 @@ import sys
 import zipfile
 
 import pytest
+from test_blame import unwrapped
 
 CONFIG = f"""
 [python]
@@ -63,7 +64,7 @@ def test_the_new_version_of_a_dependency_in_the_old_environment_proves_that_it_i
     assert found["notes"] == []
     assert (found["verdict"], found["dependencies"]["path"]) == ("not the code", "small==1.0, tiny==2.0")
     assert found["elsewhere"] == ["installed: small not installed -> 1.0, tiny 1.0 -> 2.0"]
-    said = perf("blame", "--stored").out.splitlines()
+    said = unwrapped(perf("blame", "--stored").out)
     assert said[1] == f"other: {found['elsewhere'][0]}"
     assert said[2].startswith("not the code: ") and said[2].endswith("with small==1.0, tiny==2.0: proved")
 
@@ -73,5 +74,5 @@ def test_a_dependency_and_the_code_share_the_blame(pinned, perf):
     pinned.commit("both", **{"library.py": twice, "requirements.txt": "tiny==2.0\n"})
     found = blamed(perf)
     assert (found["verdict"], found["dependencies"]["word"]) == ("contributes", "contributes")
-    said = perf("blame", "--stored").out
+    said = "\n".join(unwrapped(perf("blame", "--stored").out))
     assert "cause: total (library.py)" in said and " with small==1.0, tiny==2.0: contributes " in said
