@@ -25,6 +25,10 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, settings
 
+os.putenv("OPENBLAS_NUM_THREADS", "1")  # the threads of several workers would wait for each other; os.environ stays as it is
+import_module("numpy")
+os.unsetenv("OPENBLAS_NUM_THREADS")
+
 # Others may use the machine too. A change is judged by the same examples each time; `make explore` looks for new ones.
 LOADED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.register_profile("same", LOADED)
