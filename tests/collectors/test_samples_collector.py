@@ -660,7 +660,7 @@ def test_a_child_with_a_program_of_several_lines_as_its_command_has_its_own_fram
 ) -> None:
     programs = (
         "x = 5000000\nwhile x: x -= 1",
-        "def child():\n    t = 0\n    while t < 3000000: t += 1\nchild()",
+        "def child():\n    t = 0\n    while t < 20000000: t += 1\nchild()",
         'exec("for i in range(6000000): pass");',
     )
     found = Samples().collect(
