@@ -28,7 +28,7 @@ def command(revisions: tuple[str, ...], jobs: tuple[str, ...], explain: str | No
 
     if len(revisions) > 2 or (len(revisions) == 2 and any(".." in revision for revision in revisions)):
         raise click.UsageError("at most a baseline and a target can be named, or one range A..B")
-    found = select(Repository.find(), revisions, jobs)
+    found = select(Repository.find(create=bool(revisions)), revisions, jobs)
     if as_json:
         echo(found.json())
         return

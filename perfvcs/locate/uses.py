@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -17,7 +16,8 @@ from perfvcs.git.bare import Bare, Fault
 from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.project import Project
 from perfvcs.git.stream import blob_id
-from perfvcs.index.database import Database
+from perfvcs.index.database import DAMAGE_ERRORS, Database
+from perfvcs.locate.imports import Finder
 from perfvcs.locate.parts import Parts
 from perfvcs.locate.sources import LARGEST_SOURCE, language, read
 
@@ -32,12 +32,27 @@ _decode = msgspec.msgpack.Decoder(Parts).decode
 
 
 class _Row(NamedTuple):
-    """One file as it is kept: lists with a NUL between their elements, and all parts; these are None where no parser reads it."""
+    """One file as it is kept: the words of its imports and includes, its names with a NUL between them, and all parts.
+
+    The parts are None where no parser reads it, or where they were not fetched.
+    """
 
     blob: str
-    uses: bytes
+    uses: list[str]
     names: bytes
     parts: bytes | None
+
+    @classmethod
+    def kept(cls, blob: str, uses: bytes, names: bytes) -> _Row:
+        """A row without its parts as the database has it; raises ValueError or TypeError if it is damaged."""
+        if not isinstance(names, bytes):
+            raise TypeError(f"the names of {blob} are no bytes")
+        return cls(blob, str(uses, "utf-8", "surrogatepass").split("\0") if uses else [], names, None)
+
+    @property
+    def packed(self) -> tuple[str, bytes, bytes, bytes | None]:
+        """What the database keeps."""
+        return self.blob, "\0".join(self.uses).encode("utf-8", "surrogatepass"), self.names, self.parts
 
 
 class Sources:
@@ -88,14 +103,14 @@ class Sources:
         rows = [row for chunk in shared(self._read, _chunks(missing)) for row in chunk]
         if rows:
             with self._database.transaction():
-                connection.executemany("INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?)", rows)
+                connection.executemany("INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?)", [row.packed for row in rows])
                 if len(known) + len(rows) > len(kinds) + SPARE:
                     stale = [(key,) for key in known - kinds.keys()]
                     connection.executemany("DELETE FROM sources WHERE blob = ?", stale)
         found = {row.blob: row for row in rows}
         wanted = kinds.keys() - found.keys()
-        listed = connection.execute("SELECT blob, uses, names, NULL FROM sources").fetchall() if wanted else []
-        return found | {row[0]: _Row(*row) for row in listed if row[0] in wanted}
+        listed = connection.execute("SELECT blob, uses, names FROM sources").fetchall() if wanted else []
+        return found | {row[0]: _Row.kept(*row) for row in listed if row[0] in wanted}
 
     def _read(self, chunk: Mapping[str, tuple[str, str]]) -> list[_Row]:
         import gc
@@ -113,10 +128,22 @@ class Sources:
     def parts(self, path: str) -> Parts | None:
         """The parts of a file; None where no parser reads it, or there is none."""
         if path not in self._parts:
-            self._parts.update(dict(self._fetched([path])))
+            self._parts |= self._fetched([path])
         return self._parts[path]
 
-    def _fetched(self, paths: Iterable[str]) -> Iterator[tuple[str, Parts | None]]:
+    def _fetched(self, paths: Sequence[str]) -> dict[str, Parts | None]:
+        """The parts of some files; rows that are damaged are made anew."""
+
+        def decoded() -> dict[str, Parts | None]:
+            try:
+                return dict(self._decoded(paths))
+            except DAMAGE_ERRORS:
+                self.__dict__.pop("_rows", None)
+                raise
+
+        return self._database.attempt(decoded)
+
+    def _decoded(self, paths: Iterable[str]) -> Iterator[tuple[str, Parts | None]]:
         rows = self._rows
         waiting: dict[str, list[str]] = defaultdict(list)
         for path in paths:
@@ -133,18 +160,19 @@ class Sources:
             for key, packed in self._packed(keys[start : start + ASKED]):
                 for path in waiting.pop(key, ()):
                     yield path, None if packed is None else _decode(packed)
-        for paths_left in waiting.values():  # another process dropped them meanwhile
-            for path in paths_left:
-                yield path, None
+        dropped = {key: (self.blobs[paths[0]], language(paths[0])) for key, paths in waiting.items()}
+        for row in self._read(dropped) if dropped else ():  # by another process, meanwhile
+            for path in waiting[row.blob]:
+                yield path, None if row.parts is None else _decode(row.parts)
 
     def _packed(self, keys: list[str]) -> list[tuple[str, bytes | None]]:
         sql = f"SELECT blob, parts FROM sources WHERE blob IN ({', '.join('?' * len(keys))})"
-        return self._database.attempt(lambda: self._database.connection.execute(sql, keys).fetchall())
+        return self._database.connection.execute(sql, keys).fetchall()
 
     def all_parts(self, paths: Iterable[str]) -> dict[str, Parts | None]:
         """The parts of several files."""
         asked = list(paths)
-        self._parts.update(dict(self._fetched(path for path in asked if path not in self._parts)))
+        self._parts |= self._fetched([path for path in asked if path not in self._parts])
         return {path: self._parts[path] for path in asked}
 
     @cached_property
@@ -165,10 +193,10 @@ class Sources:
     def uses(self) -> dict[str, frozenset[str]]:
         """The files that each file imports or includes itself."""
         found: dict[str, frozenset[str]] = {}
-        finder = _Finder(self.blobs, self._provided)
+        finder = Finder(self.blobs, self._provided)
         for path, blob in self.blobs.items():
             row = self._rows.get(_key(blob, language(path)))
-            words = row.uses.decode("utf-8", "surrogatepass").split("\0") if row and row.uses else []
+            words = row.uses if row else []
             found[path] = frozenset(other for word in words for other in finder.find(path, word) if other != path)
         return found
 
@@ -202,64 +230,6 @@ class Sources:
         return found
 
 
-class _Finder:
-    """The files that the words of an import or include can mean; several where that depends on settings."""
-
-    def __init__(self, paths: Iterable[str], provided: Mapping[str, list[str]]) -> None:
-        self._provided = provided
-        self._modules: dict[str, list[str]] = defaultdict(list)
-        self._headers: dict[str, list[str]] = defaultdict(list)
-        self._absolute: dict[str, list[str]] = {}
-        every = set(paths)
-        self._packages = {path.rpartition("/")[0] for path in every if path.endswith("/__init__.py")}
-        for path in every:
-            if language(path) == "python":
-                parts = _dotted(path).split(".")
-                for start in range(len(parts)):
-                    if "/".join(parts[:start]) not in self._packages:
-                        self._modules[".".join(parts[start:])].append(path)
-                self._modules["/" + _dotted(path)].append(path)
-            else:
-                self._headers[path.rpartition("/")[2].lower()].append(path)
-
-    def find(self, path: str, word: str) -> Iterator[str]:
-        kind = language(path)
-        if kind == "python":
-            yield from self._imported(path, word)
-        elif kind == "fortran" and word in self._provided:
-            yield from self._provided[word]
-        else:
-            tail = os.path.normpath(word).lstrip("./").lower()
-            for other in self._headers.get(tail.rpartition("/")[2], ()):
-                if f"/{other.lower()}".endswith(f"/{tail}"):
-                    yield other
-
-    def _imported(self, path: str, word: str) -> Iterator[str]:
-        """A module, and the packages around it, which are loaded before it."""
-        name = word.lstrip(".")
-        if level := len(word) - len(name):
-            folder = PurePosixPath(path).parent
-            for _ in range(level - 1):
-                folder = folder.parent
-            base = "" if str(folder) == "." else str(folder).replace("/", ".")
-            full = ".".join(part for part in (base, name) if part)
-            for start in range(len(base.split(".")) if base else 0, len(full.split(".")) + 1):
-                yield from self._modules.get("/" + ".".join(full.split(".")[:start]), ())
-            return
-        if word not in self._absolute:  # which is the same for all files
-            parts = name.split(".")
-            self._absolute[word] = [
-                path for end in range(1, len(parts) + 1) for path in self._modules.get(".".join(parts[:end]), ())
-            ]
-        yield from self._absolute[word]
-
-
-def _dotted(path: str) -> str:
-    """The dotted name of a Python file below the root; a package is named by its folder."""
-    plain = path.rpartition(".")[0].removesuffix("/__init__")
-    return ("" if plain == "__init__" else plain).replace("/", ".")
-
-
 def _closure(start: str, edges: Mapping[str, Iterable[str]], known: Iterable[str] = ()) -> set[str]:
     found, waiting = {start}, [start]
     before = known if isinstance(known, set) else set(known)
@@ -283,6 +253,6 @@ def _chunks(missing: Mapping[str, tuple[str, str]]) -> list[dict[str, tuple[str,
 def _row(key: str, kind: str, content: bytes | Fault | None) -> _Row:
     parts = read(kind, content) if isinstance(content, bytes) else None
     if parts is None:
-        return _Row(key, b"", b"", None)
-    uses, names = ("\0".join(sorted(words)).encode("utf-8", "surrogatepass") for words in (parts.uses, parts.names))
-    return _Row(key, uses, names, _encode(parts))
+        return _Row(key, [], b"", None)
+    names = "\0".join(sorted(parts.names)).encode("utf-8", "surrogatepass")
+    return _Row(key, sorted(parts.uses), names, _encode(parts))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
+import sqlite3
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from conftest import lack
 from samples import sample_profile
 
 from perfvcs.check.change import Change, Report, Word
@@ -243,6 +248,45 @@ def test_a_damaged_database_of_sources_is_made_anew(measured, perf):
     (measured.root / ".perf" / "sources.db").write_bytes(b"no database")
     (measured.root / ".perf" / "selected.db").write_bytes(b"no database")
     assert chosen(perf) == before
+
+
+@pytest.mark.parametrize("damage", ["parts = x'ffff'", "parts = 'text'", "uses = 17", "uses = x'ff00'", "names = 3"])
+def test_damaged_rows_of_sources_are_made_anew(measured, perf, damage):
+    measured.commit("square", **{"lib.py": LIBRARY.replace("i * i", "i ** 2")})
+    before = chosen(perf)
+    with contextlib.closing(sqlite3.connect(measured.root / ".perf" / "sources.db")) as database, database:
+        assert database.execute(f"UPDATE sources SET {damage}").rowcount
+    assert chosen(perf) == before
+
+
+@pytest.mark.needs("mount")
+@pytest.mark.parametrize("room", [0, 30_000])
+def test_on_a_full_disk_it_answers_all_the_same(measured, perf, room):
+    measured.commit("square", **{"lib.py": LIBRARY.replace("i * i", "i ** 2")})
+    before, home = chosen(perf), measured.root / ".perf"
+    (home / "sources.db").unlink()
+    shutil.copytree(home, measured.root / "copy", symlinks=True)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(home)], capture_output=True, check=False).returncode:
+        lack("the right to mount a file system")
+    try:
+        shutil.copytree(measured.root / "copy", home, symlinks=True, dirs_exist_ok=True)
+        shutil.rmtree(measured.root / "copy")
+        disk = os.statvfs(home)
+        (home / "fill").write_bytes(bytes(disk.f_bavail * disk.f_frsize - room))
+        assert chosen(perf) == before
+        (home / "fill").unlink()
+        assert chosen(perf) == before
+        assert (home / "sources.db").stat().st_size
+    finally:
+        subprocess.run(["umount", "--lazy", str(home)], check=True)
+
+
+def test_a_fresh_clone_is_answered_by_its_sources(measured, perf, tmp_path, monkeypatch):
+    measured.commit("square", **{"lib.py": LIBRARY.replace("i * i", "i ** 2")})
+    measured.git("clone", "--quiet", f"file://{measured.root}", str(tmp_path / "clone"))
+    monkeypatch.chdir(tmp_path / "clone")
+    assert "nothing was measured" in perf("select", code=10).err
+    assert "one" in chosen(perf, "HEAD~1..HEAD")
 
 
 # measuring
