@@ -40,6 +40,19 @@ class UsageError(PerfError):
     exit_code = 2
 
 
+def system_reason(error: OSError) -> str:
+    """What the system said; of a tree that could not be copied (shutil.Error), what it said of the first file.
+
+    >>> system_reason(OSError(28, "No space left on device")), system_reason(OSError([("a", "b", "[Errno 28] No space: 'a' -> 'b'")]))
+    ('No space left on device', 'No space')
+    """
+    if error.strerror:
+        return error.strerror
+    listed = error.args[0] if error.args else ""
+    said = str(listed[0][2]) if isinstance(listed, list) else str(listed)
+    return said.rpartition("] ")[2].partition(": '")[0]
+
+
 def disk_is_full(folder: Path) -> bool:
     """Whether the disk of a folder has no room: git does not always say why it cannot write."""
     import os

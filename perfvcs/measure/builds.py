@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from perfvcs.descriptors import entries, remove
+from perfvcs.errors import system_reason
+from perfvcs.git.worktree import CheckoutError
 
 FOLDER = "builds"
 KEPT = 30  # builds
@@ -30,7 +32,10 @@ class Builds:
         self.folder = home / FOLDER
 
     def restore(self, key: str, checkout: Path) -> bool:
-        """Put what a build left into a checkout; False where it is not kept, or is no longer what was kept, which is then forgotten."""
+        """Put what a build left into a checkout; False where it is not kept, or is no longer what was kept, which is then forgotten.
+
+        Raises CheckoutError where the checkout's disk has no room for it.
+        """
         place = self.folder / key
         try:
             if (place / DIGEST).read_text() != _digest(place / "tree"):
@@ -43,7 +48,10 @@ class Builds:
         for name in entries(checkout):
             if name != ".git":
                 remove(checkout / name)
-        shutil.copytree(place / "tree", checkout, symlinks=True, dirs_exist_ok=True)
+        try:
+            shutil.copytree(place / "tree", checkout, symlinks=True, dirs_exist_ok=True)
+        except OSError as error:
+            raise CheckoutError(f"the build that is kept in {place} cannot be copied: {system_reason(error)}") from None
         return True
 
     def keep(self, key: str, checkout: Path) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs import profile
 from perfvcs.descriptors import remove
-from perfvcs.errors import UsageError
+from perfvcs.errors import UsageError, system_reason
 from perfvcs.gate import FOLDER
 from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.project import NoRepository, Project, UnknownRevision
@@ -156,9 +156,8 @@ def _copy(folder: Path, commit: str | None, target: Path) -> None:
         return
     try:
         shutil.copytree(folder, target, symlinks=True, ignore=UNCOPIED)
-    except (OSError, shutil.Error) as error:
-        why = error.args[0][0][2] if isinstance(error, shutil.Error) else error.strerror
-        raise CheckoutError(f"{folder} cannot be copied: {why}") from None
+    except OSError as error:
+        raise CheckoutError(f"{folder} cannot be copied: {system_reason(error)}") from None
 
 
 def _first_word(command: str) -> str:

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from perfvcs.descriptors import remove
 from perfvcs.environment import RECORDED, RECORDED_OF_BUILDS, clean, compiler
 from perfvcs.environment.secrets import secrets
-from perfvcs.errors import PerfError, UsageError
+from perfvcs.errors import PerfError, UsageError, system_reason
 from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.project import Project
 from perfvcs.git.worktree import checkout
@@ -199,7 +199,7 @@ def _overlay(root: Path, folder: Path, entry: str) -> str:
         except (FileExistsError, NotADirectoryError):
             raise BuildError(f"overlay `{entry}` has no place in this revision, where a folder above it is a file") from None
         except shutil.Error as error:
-            raise BuildError(f"overlay `{entry}` cannot be copied: {error.args[0][0][2]}: take that out of it") from None
+            raise BuildError(f"overlay `{entry}` cannot be copied: {system_reason(error)}: take that out of it") from None
     return _content(source)
 
 

@@ -1,9 +1,12 @@
 """Builds are kept by what they are made from: a revision is built once, whatever happens to what is kept."""
 
 import shutil
+import subprocess
 
 import pytest
+from conftest import lack
 
+from perfvcs.git.worktree import CheckoutError
 from perfvcs.measure import builds
 
 BUILD = 'build = ["sh build.sh"]\n'
@@ -80,6 +83,25 @@ def test_a_full_disk_keeps_nothing_and_measures(project, perf, monkeypatch):
 
 
 @pytest.mark.usefixtures("built")
+@pytest.mark.needs("mount")
+def test_a_checkout_without_room_for_a_kept_build_says_so(tmp_path):
+    built, disk = tmp_path / "built", tmp_path / "disk"
+    built.mkdir()
+    (built / "prog").write_bytes(bytes(400_000))
+    kept = builds.Builds(tmp_path)
+    kept.keep("key", built)
+    disk.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=200k", "tmpfs", str(disk)], capture_output=True, check=False
+    ).returncode:
+        lack("the right to mount a file system")
+    try:
+        with pytest.raises(CheckoutError, match=r"kept in .* cannot be copied: No space left on device$"):
+            kept.restore("key", disk)
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
 def test_only_so_many_builds_are_kept(project, perf, monkeypatch):
     monkeypatch.setattr(builds, "KEPT", 1)
     perf("collect", "HEAD~1", "-q")
