@@ -82,7 +82,6 @@ def test_a_full_disk_keeps_nothing_and_measures(project, perf, monkeypatch):
     monkeypatch.undo()
 
 
-@pytest.mark.usefixtures("built")
 @pytest.mark.needs("mount")
 def test_a_checkout_without_room_for_a_kept_build_says_so(tmp_path):
     built, disk = tmp_path / "built", tmp_path / "disk"
@@ -102,6 +101,7 @@ def test_a_checkout_without_room_for_a_kept_build_says_so(tmp_path):
         subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
+@pytest.mark.usefixtures("built")
 def test_only_so_many_builds_are_kept(project, perf, monkeypatch):
     monkeypatch.setattr(builds, "KEPT", 1)
     perf("collect", "HEAD~1", "-q")
