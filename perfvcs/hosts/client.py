@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 KILLS = 2  # times that workers are lost in a version's executions, or hosts on which a job fails, after which it is given up
 TRIES = 3  # hosts that lose a block, or fail, before the session ends
+HANDOVER = 60.0  # seconds in which the answer that a worker has finished has to be here
 FAULTS = 2  # failures in a row after which a host gets no more blocks
 
 
@@ -225,11 +226,16 @@ class HostsExecutor:
     def _take(self, future: Future[bytes], flying: Flying, waiting: deque[Wanted]) -> None:
         """What came back: a block, or why there is none."""
         try:
-            found = messages.answer(future.result())
+            found = messages.answer(future.result(HANDOVER))
         except msgspec.DecodeError as error:
             self._fault(flying, f"what it sent cannot be read ({error})", waiting)
         except Exception as error:  # Dask raises what the worker raised, and errors of its own
             if type(error).__name__ in ("KilledWorker", "CancelledError", "FutureCancelledError"):
+                self._lost(flying, waiting)
+            elif future.status != "error":
+                # Its worker died with what it had finished: Dask would wait for that worker to come back and measure again.
+                self._last.pop(flying.worker, None)
+                self.cluster.cancel(future)
                 self._lost(flying, waiting)
             else:
                 self._fault(flying, f"{type(error).__name__}: {error}", waiting)

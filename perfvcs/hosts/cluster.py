@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -20,14 +22,17 @@ from perfvcs.errors import PerfError
 from perfvcs.hosts import messages, work
 from perfvcs.hosts.started import RESOURCE, Unusable, on_this_machine, through_ssh
 from perfvcs.jobs.config import HostsTable, seconds
-from perfvcs.measure.progress import Progress
+from perfvcs.measure.progress import Progress, Silent
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from distributed import Client, Future, Security
 
 ANSWER = 10.0  # seconds in which a scheduler, and each worker, has to answer
+ADDRESS = re.compile(r"(?:tcp|tls)://(?:[^\s/:]+|\[[^\s/\]]+\]):([1-9]\d{0,4})/?")
+MOST_PORT = 65535
 START = "dask worker {} --nthreads 1 --nworkers 1 --resources perfvcs=1"
+NO_ANSWER = "the worker {} does not answer within {:g} s"
 POLL = 0.5  # seconds between two looks at who is still there
 
 
@@ -50,7 +55,8 @@ class Tls:
 class Cluster:
     """A connection to a scheduler; ``hosts`` names the host of each worker, by the worker's address.
 
-    ``facts`` has what each host is like, ``flying`` which worker has which block, of all sessions of this client.
+    ``facts`` has what each host is like, ``flying`` which worker has which block, of all sessions of this client. ``patience`` and
+    ``stalled`` in seconds. ``silent`` are the workers that do not answer.
     """
 
     client: Client
@@ -58,6 +64,8 @@ class Cluster:
     patience: float
     stalled: float
     local: bool = False
+    progress: Progress = field(default_factory=Silent)
+    silent: set[str] = field(default_factory=set)
     hosts: dict[str, str] = field(default_factory=dict)
     facts: dict[str, Facts] = field(default_factory=dict)
     flying: dict[Future[bytes], str] = field(default_factory=dict)
@@ -69,13 +77,20 @@ class Cluster:
         return str(self.client.status) == "running"
 
     def workers(self) -> dict[str, str]:
-        """The host of each worker that is there just now, by the worker's address; new ones are checked. Raises Unusable."""
+        """The host of each worker that is there just now, by the worker's address; new ones are checked.
+
+        Those that do not answer are left out until they connect again. Raises HostsLost without a scheduler, and Unusable where a worker is
+        not as it must be.
+        """
         if not self.is_there:
             raise self.lost()
         seen = self._seen()
-        new = {address: about for address, about in seen.items() if address not in self.hosts}
+        self.silent &= seen.keys()
+        new = {address: about for address, about in seen.items() if address not in self.hosts.keys() | self.silent}
         if new:
             self.hosts |= self._checked(new)
+            for address in sorted(self.silent & new.keys() if self.hosts else ()):
+                self.progress.say(f"{NO_ANSWER.format(address, ANSWER)} and gets no blocks: start it again")
         return {address: self.hosts[address] for address in seen if address in self.hosts}
 
     def _seen(self) -> Mapping[str, Mapping[str, Any]]:
@@ -100,11 +115,13 @@ class Cluster:
                 raise Unusable(
                     f"the worker {address} does not have the resource {RESOURCE}=1, which makes a host exclusive: {cure}"
                 )
-        found = self.client.run(work.about, workers=list(workers), on_error="return")
         hosts: dict[str, str] = {}
-        for address, said in found.items():
+        for address, (dask, said) in self.client.sync(self._asked, list(workers)).items():
+            if isinstance(said, TimeoutError):
+                self.silent.add(address)
             if isinstance(said, OSError):
-                continue  # it left just now
+                continue  # TimeoutError is one, too; others left just now
+            _same_dask(f"the worker {address}", dask)
             theirs, host, known = (*said, b"")[:3] if isinstance(said, tuple) else ("", "", b"")
             if theirs != perfvcs.__version__:
                 has = f"has perfvcs {theirs}" if theirs else "has no perfvcs that can be used"
@@ -118,6 +135,23 @@ class Cluster:
             hosts[address] = host
             self.facts[host] = messages.facts(known)
         return hosts
+
+    async def _asked(self, workers: Iterable[str]) -> dict[str, tuple[str, Any]]:
+        """Each worker's version of Dask and what it says of itself, or the exception in the place of that."""
+        scheduler: Any = self.client.scheduler
+
+        async def ask(worker: str) -> tuple[str, Any]:
+            versions = await scheduler.broadcast(msg={"op": "versions", "packages": []}, workers=[worker], on_error="ignore")
+            said = await self.client.run(work.about, workers=[worker], on_error="return")
+            return _dask_of(versions.get(worker)), said[worker]
+
+        async def ask_in_time(worker: str) -> tuple[str, Any]:
+            try:
+                return await asyncio.wait_for(ask(worker), ANSWER)
+            except TimeoutError as error:
+                return "", error
+
+        return dict(zip(workers, await asyncio.gather(*map(ask_in_time, workers)), strict=True))
 
     def submit(self, function: Callable[..., bytes], *arguments: object, worker: str) -> Future[bytes]:
         """Start something on one worker, as soon as nobody else uses that host."""
@@ -151,9 +185,8 @@ class Cluster:
         """Let the hosts tidy up after a session."""
         if self.is_there and self.hosts:
             with suppress(Exception):  # whatever it was, the session is over, and an idle measurer ends by itself
-                self.client.run(
-                    work.release, parcel, workers=[one for one in self._seen() if one in self.hosts], on_error="ignore"
-                )
+                workers = [one for one in self._seen() if one in self.hosts]
+                self.client.run(work.release, parcel, workers=workers, on_error="ignore", callback_timeout=ANSWER)
 
 
 @contextmanager
@@ -174,15 +207,17 @@ def connected(scheduler: str, table: HostsTable, tls: Tls, progress: Progress) -
             address = stack.enter_context(on_this_machine(int(local[1])))
         elif scheduler == "ssh":
             address = stack.enter_context(through_ssh(table))
-        elif not re.fullmatch(r"(tcp|tls)://\S+", scheduler):
+        elif not (named := ADDRESS.fullmatch(scheduler)) or int(named[1]) > MOST_PORT:
             raise Unusable(f"`{scheduler}` is not a scheduler: write tcp://HOST:8786, tls://HOST:8786, local:N or ssh")
         security = _security(distributed.Security, tls, encrypted=scheduler.startswith("tls://"))
         client = _client(address, scheduler, security)
         stack.callback(_close, client)
         cluster = Cluster(
-            client, scheduler, seconds(table.patience, "[hosts] patience"), seconds(table.stalled, "[hosts] stalled"), bool(local)
-        )
-        _same_dask(client, scheduler, version("distributed"))
+            client, scheduler, seconds(table.patience, "[hosts] patience"), seconds(table.stalled, "[hosts] stalled"), bool(local),
+            progress,
+        )  # fmt: skip
+        about: Any = client.scheduler
+        _same_dask(f"the scheduler at {scheduler}", _dask_of(client.sync(about.versions, packages=[])))
         _wait_for_workers(cluster)
         if not local:
             _warn_of_neighbours(cluster, progress)
@@ -209,8 +244,12 @@ def _client(address: Any, scheduler: str, security: Security | None) -> Client:
     """A client of a scheduler; raises Unusable where that does not answer, or not as it should."""
     import ssl
 
+    from distributed.versions import VersionMismatchWarning
+
     try:
-        return _within(address, security)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", VersionMismatchWarning)  # of ten lines; here it is an error of one
+            return _within(address, security)
     except (OSError, ValueError, TimeoutError, RuntimeError, ssl.SSLError) as error:
         causes = _causes(error)
         if security is not None and any(isinstance(one, ssl.SSLError) or "ssl" in str(one).lower() for one in causes):
@@ -262,20 +301,23 @@ def _close(client: Client) -> None:
         client.close(timeout=2)
 
 
-def _same_dask(client: Client, scheduler: str, ours: str) -> None:
-    """Raises Unusable where scheduler or workers have another version of Dask."""
-    found: Any = client.get_versions(check=False)
-    for name, about in [("scheduler", found["scheduler"]), *found["workers"].items()]:
-        theirs = about["packages"].get("distributed") if about else None
-        if theirs and theirs != ours:
-            who = f"the scheduler at {scheduler}" if name == "scheduler" else f"the worker {name}"
-            raise Unusable(f"{who} has Dask {theirs}, and here is {ours}: install the same everywhere")
+def _dask_of(versions: Any) -> str:
+    """The version of Dask in what a scheduler or worker says of its versions; empty where it does not say."""
+    return str((versions or {}).get("packages", {}).get("distributed") or "")
+
+
+def _same_dask(who: str, theirs: str) -> None:
+    """Raises Unusable where a scheduler or worker has another version of Dask."""
+    if theirs and theirs != (ours := version("distributed")):
+        raise Unusable(f"{who} has Dask {theirs}, and here is {ours}: install the same everywhere")
 
 
 def _wait_for_workers(cluster: Cluster) -> None:
     """Wait for a first worker; raises Unusable where there is none."""
     until = time.monotonic() + min(ANSWER, cluster.patience)
     while not cluster.workers():
+        if cluster.silent:
+            raise Unusable(f"{NO_ANSWER.format(min(cluster.silent), ANSWER)}: start it again")
         if time.monotonic() > until:
             raise Unusable(
                 f"the scheduler at {cluster.address} has no workers: start one on each host: `{START.format(cluster.address)}`"

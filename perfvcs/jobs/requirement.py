@@ -51,7 +51,7 @@ def lacking(text: str, hosts: Sequence[Facts], origin: str) -> str:
     if any(is_met(text, host, origin) for host in hosts):
         return ""
     why = f" ({hosts[0].host}: {unmet(text, hosts[0])})" if hosts else ""
-    return f"no host meets hosts = {text[:SHOWN]!r}{why}"
+    return f"no host meets hosts = {text[:SHOWN]!r}{why}: correct it in perf.toml, or add such a host"
 
 
 def unmet(text: str, facts: Facts) -> str:

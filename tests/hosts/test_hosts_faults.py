@@ -10,9 +10,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from clusters import DaskCluster, cluster, end
@@ -113,6 +114,28 @@ def test_the_block_of_a_lost_worker_is_repeated_elsewhere(
     kill(tmp_path, "worker")
     said = perf("collect", *versions, "--scheduler", hosts.address)
     assert "repeated: block" in said.err
+    assert len(hosts.running) == 2
+    assert blocks(project) == Counter((version, block) for version in versions for block in range(4))
+
+
+def test_the_block_of_a_worker_that_dies_with_its_answer_is_repeated_elsewhere(
+    project: Project, perf: Perf, hosts: DaskCluster, versions: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dask would wait until the same worker is back."""
+    completed, killed = Cluster.completed, []
+
+    def die(self: Cluster, futures: Mapping[Any, Any]) -> list[Any]:
+        workers = dict(self.flying)
+        done = completed(self, futures)
+        if done and not killed:
+            killed.extend(self.client.run(os.getpid, workers=[workers[done[0]]]).values())
+            os.kill(killed[0], signal.SIGKILL)
+        return done
+
+    monkeypatch.setattr(Cluster, "completed", die)
+    monkeypatch.setattr("perfvcs.hosts.client.HANDOVER", 5.0)
+    said = perf("collect", *versions, "--scheduler", hosts.address)
+    assert "was lost with the worker" in said.err
     assert len(hosts.running) == 2
     assert blocks(project) == Counter((version, block) for version in versions for block in range(4))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterator
 from multiprocessing import get_context
 from pathlib import Path
 
+import distributed
 import pytest
 from clusters import DaskCluster, cluster, end
 from conftest import Project, Said, need
@@ -58,7 +60,10 @@ def refused(perf: Perf, scheduler: str, *words: str) -> str:
     return said.err
 
 
-@pytest.mark.parametrize("scheduler", ["here", "local:0", "local:x", "http://localhost:1"])
+@pytest.mark.parametrize(
+    "scheduler",
+    ["here", "local:0", "local:x", "http://localhost:1", "tcp://host", "tcp://host:port", "tcp://host:65536", "tcp://:1"],
+)
 @pytest.mark.usefixtures("job")
 def test_what_is_not_a_scheduler(perf: Perf, scheduler: str) -> None:
     assert f"`{scheduler}` is not a scheduler: write tcp://HOST:8786" in refused(perf, scheduler)
@@ -185,7 +190,13 @@ def test_a_scheduler_and_its_workers_are_as_they_must_be(
         assert "has perfvcs 0.2.0: install perfvcs 9.9 there" in refused(perf, empty.address), here
         other.undo()
         other.setattr(connection, "version", lambda _: "1.2.3")
+        other.setattr(distributed, "__version__", "1.2.3")  # of which Dask warns in ten lines
         assert "and here is 1.2.3: install the same everywhere" in refused(perf, empty.address)
+    with monkeypatch.context() as other:
+        other.setattr(connection, "ANSWER", 3.0)
+        worker.send_signal(signal.SIGSTOP)
+        assert "does not answer within 3 s: start it again" in refused(perf, empty.address)
+        worker.send_signal(signal.SIGCONT)
     twin = empty.add(env={"XDG_CACHE_HOME": str(tmp_path / "two")})  # sees nobody else there, so it takes the host's name, too
     empty.wait()
     assert f"are both on a host called {socket.gethostname()}: give each host its own name" in refused(perf, empty.address)
