@@ -118,6 +118,11 @@ def test_a_quadratic_with_all_its_terms_wants_three_sizes_and_is_never_chosen() 
     two = fit([5.0, 5, 9, 9, 9], [1.0, 2, 3, 4, 5], models=[FULL_QUADRATIC])[FULL_QUADRATIC]
     near = fit([1e9, 1e9 + 1, 1e9 + 1, 1e9], [1.0, 2, 3, 4], models=[FULL_QUADRATIC])[FULL_QUADRATIC]
     assert not two.known.any() and not near.known.any()
+    for start in (0.1, 7.0, 1e9):
+        for sizes in ([start], [start, start + 1]):
+            for n in (5, 133, 134, 1000):  # their mean is rounded in other ways, by processors in other ways again
+                x, y = np.resize(sizes, n), 3e-6 * np.exp(0.05 * np.random.default_rng(n).standard_normal(n))
+                assert not fit(x, y, models=[FULL_QUADRATIC])[FULL_QUADRATIC].known.any()
     x, y, group = noisy("quadratic", 80, 0.05, groups=5)
     with_it, without = (
         choose(fit(x, y - 20 * x, group, models=(*MODELS, FULL_QUADRATIC))),
