@@ -13,7 +13,7 @@ from pathlib import Path
 
 from perfvcs.errors import PerfError
 
-PLAIN = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO is opened at once, and refused
+OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO is opened at once, and refused
 IN_THE_WAY = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ENOTDIR)
 
 
@@ -29,7 +29,7 @@ def plain(path: Path | str, flags: int, mode: int = 0o666) -> int:
     It is an ``opener``: ``open(path, "ab", opener=plain)``.
     """
     try:
-        number = os.open(path, flags | PLAIN, mode)
+        number = os.open(path, flags | OPEN_FLAGS, mode)
     except OSError as error:
         if error.errno in IN_THE_WAY:
             raise _not_plain(path, "file") from None

@@ -11,9 +11,9 @@ import atexit
 import os
 import sys
 
-WORDS = {_signal.SIGINT: "interrupted", _signal.SIGTERM: "terminated", _signal.SIGHUP: "hung up"}
-SIGNALS = frozenset(WORDS)
-PAUSE = 0.25  # seconds after which Stopped is raised again, where something has swallowed it
+SIGNAL_WORDS = {_signal.SIGINT: "interrupted", _signal.SIGTERM: "terminated", _signal.SIGHUP: "hung up"}
+SIGNALS = frozenset(SIGNAL_WORDS)
+REPEAT_SECONDS = 0.25  # seconds after which Stopped is raised again, where something has swallowed it
 
 
 class Stopped(SystemExit):
@@ -66,7 +66,7 @@ def _stop(number: int, frame: object) -> None:  # noqa: ARG001
         _say()
         os._exit(128 + number)
     _signal.signal(_signal.SIGALRM, _again)
-    _signal.setitimer(_signal.ITIMER_REAL, PAUSE, PAUSE)
+    _signal.setitimer(_signal.ITIMER_REAL, REPEAT_SECONDS, REPEAT_SECONDS)
     raise Stopped(128 + number)
 
 
@@ -94,6 +94,6 @@ def _last_word() -> None:
 
 def _say() -> None:
     try:  # noqa: SIM105 - contextlib takes 2 ms
-        os.write(2, f"perf: {WORDS[_State.number]}\n".encode())
+        os.write(2, f"perf: {SIGNAL_WORDS[_State.number]}\n".encode())
     except OSError:  # the terminal is gone
         pass

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from perfvcs.git.project import Project
 
 KEPT_ASIDE = 14 * 86400  # seconds, as long as git keeps what a killed writer left
-LEFT = {"aside": ".json", "sessions": ".jsonl"}  # what is kept for that long: of failures, and of sessions to be continued
+LEFTOVER_FILES = {
+    "aside": ".json",
+    "sessions": ".jsonl",
+}  # what is kept for that long: of failures, and of sessions to be continued
 
 
 def sweep(project: Project, home: Path) -> None:
@@ -32,7 +35,7 @@ def sweep(project: Project, home: Path) -> None:
 
 def drop_old(home: Path) -> None:
     """Remove what failed measurements and abandoned sessions left two weeks ago or earlier."""
-    left = [home / kind / name for kind, end in LEFT.items() for name in entries(home / kind) if name.endswith(end)]
+    left = [home / kind / name for kind, end in LEFTOVER_FILES.items() for name in entries(home / kind) if name.endswith(end)]
     for path in left:
         if path.lstat().st_mtime < time.time() - KEPT_ASIDE:
             path.unlink(missing_ok=True)

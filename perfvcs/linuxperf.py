@@ -20,7 +20,7 @@ _NAMES = (
 COMMANDS = frozenset(_NAMES.split())
 TRIED = "PERFVCS_LINUX_PERF"  # pid=path of every hand-over so far, to see a loop over wrappers such as pyenv's shims
 MAX_HANDOVERS = 16
-HEAD = 8192  # bytes of a script in which the name of our package is looked for
+HEAD_BYTES = 8192  # bytes of a script in which the name of our package is looked for
 _OURS = re.compile(rb"perfvcs\.(?:entry|cli)|-m perfvcs\b|['\"]perfvcs['\"=]")
 
 
@@ -82,7 +82,7 @@ def _is_ours(path: str) -> bool:
         pass  # started as `python -c`, or deleted since
     try:
         with open(path, "rb") as file:
-            head = file.read(HEAD)
+            head = file.read(HEAD_BYTES)
     except OSError:
         return False  # executable but not readable: not a script
     return head.startswith(b"#!") and _OURS.search(head) is not None

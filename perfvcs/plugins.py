@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Natural = Annotated[int, msgspec.Meta(ge=0)]  # options that are numbers of things
 Count = Annotated[int, msgspec.Meta(ge=1)]
-WORDS = {
+FAMILY_WORDS = {
     "int": "a whole number", "float": "a number", "str": "a text", "bool": "true or false", "object": "a table",
     "array": 'a list such as ["a", "b"]',
 }  # fmt: skip
@@ -117,7 +117,7 @@ def _explained(message: str, member: type[Any]) -> str:
         known = [name for kind in _kinds(member, names) for name in getattr(kind, "__struct_fields__", ())]
         return f"{path} has no key `{unknown[1]}`{nearest(unknown[1], known)}"
     if expected := re.match(r"Expected `([a-z |]+)`(?: (>=|<=) (\S+))?", text):
-        words = " or ".join(WORDS.get(kind, kind) for kind in expected[1].split(" | ") if kind != "null")
+        words = " or ".join(FAMILY_WORDS.get(kind, kind) for kind in expected[1].split(" | ") if kind != "null")
         return f"{path}: give {words}" + (f" {LIMITS[expected[2]]} {expected[3]}" if expected[2] else "")
     if wrong := re.fullmatch(r"Invalid enum value (.*)", text):
         choices = [str(choice) for kind in _kinds(member, names) if get_origin(kind) is Literal for choice in get_args(kind)]

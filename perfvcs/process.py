@@ -19,7 +19,7 @@ from perfvcs.keeper import MARKER
 
 MAX_OUTPUT = 1 << 30
 TAIL = 400
-GRACE = 2.0
+END_SECONDS = 2.0
 DEATH_PATIENCE = 5.0  # seconds that processes get to die after SIGKILL
 
 
@@ -98,7 +98,7 @@ def _ending(process: subprocess.Popen[bytes], marker: str) -> Iterator[None]:
     finally:
         if not _has_ended(process.pid):
             os.killpg(process.pid, signal.SIGTERM)
-            deadline = time.monotonic() + GRACE
+            deadline = time.monotonic() + END_SECONDS
             while not _has_ended(process.pid) and time.monotonic() < deadline:
                 time.sleep(0.01)
         # the leader has not been waited for yet, so its session's number cannot belong to anybody else

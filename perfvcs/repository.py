@@ -21,7 +21,7 @@ from perfvcs.index import Index
 from perfvcs.index.former import FormerNames
 from perfvcs.lock import Locked, hold
 from perfvcs.lookup import of_jobs
-from perfvcs.rules import FILE, LARGEST_RULES, Rules
+from perfvcs.rules import LARGEST_RULES, RULES_FILE, Rules
 from perfvcs.state import State, States
 from perfvcs.store import Store
 from perfvcs.store.document import fold
@@ -52,7 +52,7 @@ class Repository:
         project = Project.find(start)
         if create:
             found = cls(project, gate.make(project))
-            project.exclude(f"/{gate.FOLDER}")  # without a slash at its end: it may be a link
+            project.exclude(f"/{gate.PERF_FOLDER}")  # without a slash at its end: it may be a link
             found.store = Store.create(found.home / "store")
         else:
             found = cls(project, gate.enter(project))
@@ -81,7 +81,7 @@ class Repository:
         from perfvcs.jobs import former_names
         from perfvcs.jobs.config import load
 
-        return FormerNames(former_names(load(self.project.root / FILE)))
+        return FormerNames(former_names(load(self.project.root / RULES_FILE)))
 
     def refresh(self) -> None:
         """Let the index follow what was just stored."""
@@ -139,7 +139,7 @@ class Repository:
     @property
     def changes(self) -> WorkingChanges:
         """What the working tree changes against HEAD, without what [dirty] of perf.toml leaves out as it is now."""
-        path = self.project.root / FILE
+        path = self.project.root / RULES_FILE
         if self.project.bare or not self._configures(b"dirty"):
             return WorkingChanges(self.project)
         from perfvcs.jobs.config import BadConfig, load
@@ -263,12 +263,12 @@ class Repository:
             return Rules()
         from perfvcs.jobs.config import load  # takes longer than a comparison
 
-        return load(self.project.root / FILE).rules
+        return load(self.project.root / RULES_FILE).rules
 
     def _configures(self, word: bytes) -> bool:
         """Whether perf.toml has a word; where it cannot be read, whoever needs it says so."""
         try:
-            return word in content(self.project.root / FILE, LARGEST_RULES)
+            return word in content(self.project.root / RULES_FILE, LARGEST_RULES)
         except OSError:
             return False
 
@@ -314,9 +314,9 @@ class Repository:
     @cached_property
     def acceptances(self) -> list[Acceptance]:
         """What perf-accepted.toml has accepted as it is now; raises BadRegister."""
-        from perfvcs.check.register import FILE, load
+        from perfvcs.check.register import REGISTER_FILE, load
 
-        found = [] if self.project.bare else load(self.project.root / FILE)
+        found = [] if self.project.bare else load(self.project.root / REGISTER_FILE)
         for job, present in self.index.renamed():
             found = [one.renamed(job, present) for one in found]
         return found

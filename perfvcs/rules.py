@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from perfvcs.check.case import Case
 
 COUNTERS = ("auto", "counters")  # methods that know profiles of counters
-FILE = "perf.toml"
+RULES_FILE = "perf.toml"
 LARGEST_RULES = 1 << 20  # bytes of it
 PERCENT = re.compile(r"\s*(\d+(?:\.\d*)?)\s*%\s*")
 

@@ -11,15 +11,15 @@ from msgspec import structs
 if TYPE_CHECKING:
     from perfvcs.profile import Profile
 
-SMALL = {"p": 12, "n": 9, "u": 6, "µ": 6, "μ": 6, "m": 3}  # prefixes, as powers of ten that divide
+SMALL_PREFIXES = {"p": 12, "n": 9, "u": 6, "µ": 6, "μ": 6, "m": 3}  # prefixes, as powers of ten that divide
 LARGE = {"k": 3, "M": 6, "G": 9, "T": 12, "P": 15}
 BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50}  # powers of two
 # Which prefixes a unit takes. K is left out: to some KB is 1,000 bytes, to others 1,024.
 TAKES = {
-    "s": SMALL, "B": LARGE, "bit": LARGE, "Hz": LARGE, "op": LARGE, "ops": LARGE, "items": LARGE, "J": SMALL | LARGE,
-    "W": SMALL | LARGE, "V": SMALL | LARGE, "A": SMALL | LARGE, "1": {},
+    "s": SMALL_PREFIXES, "B": LARGE, "bit": LARGE, "Hz": LARGE, "op": LARGE, "ops": LARGE, "items": LARGE, "J": SMALL_PREFIXES | LARGE,
+    "W": SMALL_PREFIXES | LARGE, "V": SMALL_PREFIXES | LARGE, "A": SMALL_PREFIXES | LARGE, "1": {},
 }  # fmt: skip
-OTHERS = {
+OTHER_UNITS = {
     "min": ("s", 60), "h": ("s", 3600), "sec": ("s", 1), "secs": ("s", 1), "second": ("s", 1), "seconds": ("s", 1),
     "byte": ("B", 1), "bytes": ("B", 1),
 }  # fmt: skip
@@ -82,8 +82,8 @@ def in_base_units(profile: Profile) -> Profile:
 
 def _plain(unit: str) -> Base | None:
     """The base of a unit without a fraction bar; None for what is not known."""
-    if unit in OTHERS:
-        name, times = OTHERS[unit]
+    if unit in OTHER_UNITS:
+        name, times = OTHER_UNITS[unit]
         return Base(name, times)
     for name, prefixes in TAKES.items():
         prefix = unit.removesuffix(name) if unit.endswith(name) else None
@@ -91,7 +91,7 @@ def _plain(unit: str) -> Base | None:
             return Base(name)
         if prefix in prefixes:
             power = 10 ** prefixes[prefix]
-            return Base(name, over=power) if prefix in SMALL else Base(name, power)
+            return Base(name, over=power) if prefix in SMALL_PREFIXES else Base(name, power)
         if prefix in BINARY and name in ("B", "bit"):
             return Base(name, 2 ** BINARY[prefix])
     return None

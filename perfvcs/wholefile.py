@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import get_native_id
 
 # what opening and naming a file without a name end with where the file system knows no such files, or no second names
-UNKNOWN = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.EPERM, errno.EMLINK, errno.ENOSYS)
+UNSUPPORTED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.EPERM, errno.EMLINK, errno.ENOSYS)
 
 
 def write(path: Path, content: bytes | mmap, mode: int | None = None) -> None:
@@ -37,7 +37,7 @@ def _write_unnamed(folder: int, name: str, content: bytes | mmap, mode: int | No
     try:
         number = os.open(".", os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, 0o666, dir_fd=folder)
     except OSError as error:
-        if error.errno not in UNKNOWN:
+        if error.errno not in UNSUPPORTED:
             raise
         return False
     try:
@@ -58,7 +58,7 @@ def _place(number: int, folder: int, part: str, name: str) -> bool:
         except FileNotFoundError:
             return False  # there is no /proc, or another writer took the link away, and then there is no second one
         except OSError as error:
-            if error.errno not in UNKNOWN:
+            if error.errno not in UNSUPPORTED:
                 raise
             return False
         else:

@@ -13,7 +13,7 @@ from perfvcs.validity import INTEGER_COLUMNS
 
 BOUND = "n"  # the parameter that is the size of a workload
 LARGEST_SIZE = 2**53  # above, a float is not every integer
-NUMBER = re.compile(r"(?<!\w)(\d+)([kMG]?B|[KMG]iB)?(?!\w)")
+SIZE_NUMBER = re.compile(r"(?<!\w)(\d+)([kMG]?B|[KMG]iB)?(?!\w)")
 FACTORS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
@@ -81,7 +81,7 @@ def _with_hole(name: str, n: float) -> str:
     """``text-{n}`` for ``text-10kB``: the first number of a workload's name that is its size."""
     if name == f"{n:.0f}":  # which may be below zero
         return "{n}"
-    for found in NUMBER.finditer(name):
+    for found in SIZE_NUMBER.finditer(name):
         if float(found[1]) * FACTORS[found[2] or "B"] == n:
             return f"{name[: found.start()]}{{n}}{name[found.end() :]}"
     return name

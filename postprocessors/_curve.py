@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from perfvcs.profile import Profile
 
 Made = TypeVar("Made", bound=CurveEntry)
-POINTS = 200  # of one curve
-ALL = 100_000  # of all curves of a metric, so that the profile's header stays small
+CURVE_POINTS = 200  # of one curve
+METRIC_POINTS = 100_000  # of all curves of a metric, so that the profile's header stays small
 FEWEST_FITTED_SIZES = 16
 
 
@@ -33,7 +33,7 @@ class CurvePoints:
 
 def most_points(groups: int) -> int:
     """The largest number of points of each curve."""
-    return max(FEWEST_FITTED_SIZES, min(POINTS, ALL // max(groups, 1)))
+    return max(FEWEST_FITTED_SIZES, min(CURVE_POINTS, METRIC_POINTS // max(groups, 1)))
 
 
 def entries(

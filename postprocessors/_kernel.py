@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 ESTIMATORS = ("ll", "lc")
 BANDWIDTH_RULES = ("scott", "silverman")
 CRITERIA = ("cv_ls", "aic")
-CELLS = 400  # sizes of a unit that the kernel goes over
+KERNEL_SIZES = 400  # sizes of a unit that the kernel goes over
 SEARCHED = 100  # rows of a unit that the search for a bandwidth goes over
 IN_ALL = 30_000  # rows of all units
 FEW_ROWS = 30  # rows of one of very many units
 FEWEST_KERNEL_ROWS = 5  # rows and sizes
 STEPS = 1000  # of a search
-CHUNK = 2_000_000  # weights held at once
+CHUNK_WEIGHTS = 2_000_000  # weights held at once
 
 
 def by_rule(groups: Groups, rule: str) -> NDArray[np.float64]:
@@ -101,7 +101,7 @@ def smooth(groups: Groups, width: NDArray[np.float64], estimate: str, most: int)
     values = np.empty(len(kept))
     for cells, at in np.unique(np.stack([counts, points], axis=1), axis=0).tolist():  # groups of one shape are one table
         alike = np.flatnonzero((counts == cells) & (points == at))
-        for part in np.array_split(alike, max(1, len(alike) * cells * at // CHUNK)):
+        for part in np.array_split(alike, max(1, len(alike) * cells * at // CHUNK_WEIGHTS)):
             inside = starts[part][:, None] + np.arange(cells)
             places = firsts[part][:, None] + np.arange(at)
             values[places] = _estimate(
@@ -116,14 +116,14 @@ def _cells(groups: Groups) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArr
 
     blocks = groups.blocks
     sizes = np.bincount(blocks.group, minlength=len(groups))
-    if not (sizes > CELLS).any():
+    if not (sizes > KERNEL_SIZES).any():
         return blocks.group, blocks.x, blocks.counts.astype(np.float64), blocks.mean
     low, high = groups.x[groups.starts], groups.x[groups.starts + groups.counts - 1]
     span = np.where(high > low, high - low, 1.0)
-    cell = ((blocks.x - low[blocks.group]) / span[blocks.group] * CELLS).astype(np.intp)
+    cell = ((blocks.x - low[blocks.group]) / span[blocks.group] * KERNEL_SIZES).astype(np.intp)
     # sizes of a group that has few stay apart
-    many = (sizes > CELLS)[blocks.group]
-    new = np.append(True, (np.diff(np.minimum(cell, CELLS - 1)) != 0) | (np.diff(blocks.group) != 0) | ~many[1:])
+    many = (sizes > KERNEL_SIZES)[blocks.group]
+    new = np.append(True, (np.diff(np.minimum(cell, KERNEL_SIZES - 1)) != 0) | (np.diff(blocks.group) != 0) | ~many[1:])
     number = np.cumsum(new) - 1
     weight = np.bincount(number, blocks.counts).astype(np.float64)
     means = [np.bincount(number, blocks.counts * column) / weight for column in (blocks.x, blocks.mean)]

@@ -17,7 +17,7 @@ GROWTH = 1.6  # of each window that is tried over the one before
 TRIED = 2_000  # sizes of a unit at which windows are compared
 SPANS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89)  # exponential averages that are tried: alpha = 2 / (1 + span)
 LOST = 1e-18  # a weight that changes nothing
-CHUNK = 4_000_000  # rows of windows held at once
+CHUNK_ROWS = 4_000_000  # rows of windows held at once
 
 
 def reach(groups: Groups, blocks: GroupBlocks, window: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -58,7 +58,7 @@ def median(groups: Groups, window: NDArray[np.intp], kept: NDArray[np.bool_]) ->
     length, found = end - first, np.empty(len(first))
     for size in np.unique(length).tolist():  # windows of one length are one table
         places = np.flatnonzero(length == size)
-        for part in np.array_split(places, max(1, len(places) * size // CHUNK)):
+        for part in np.array_split(places, max(1, len(places) * size // CHUNK_ROWS)):
             found[part] = np.median(groups.y[first[part][:, None] + np.arange(size)], axis=1)
     return found
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from perfvcs.postprocessors._groups import Groups
 
-KINDS = ("mean", "median", "exponential")
+WINDOW_KINDS = ("mean", "median", "exponential")
 DECAYS = ("alpha", "com", "span", "halflife")
 
 
@@ -50,7 +50,7 @@ class MovingAverage:
     by: str = "size"
 
     def __post_init__(self) -> None:
-        check_word(self, "kind", KINDS)
+        check_word(self, "kind", WINDOW_KINDS)
         check_number(self, "window", 1, 1e9, "20", whole=True)
         check_number(self, "alpha", 0, 1, "0.3", above=True)
         check_number(self, "com", 0, 1e9, "3")

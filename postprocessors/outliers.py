@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from perfvcs.statistics.regression.choice import ModelChoice
 
 THRESHOLDS = {"mad": 3.5, "iqr": 1.5, "studentized": 3.5}
-AROUND = ("auto", "unit", "size", "model")
+CENTRES = ("auto", "unit", "size", "model")
 FEWEST_ROWS = 8  # rows of one size, or of a model
 MODEL_SIZES = 5  # of a model
 FITTED = 500  # rows of a unit that its model goes through
@@ -29,7 +29,7 @@ MEAN_NORMAL = 1.253314  # standard deviation of normal values over their mean di
 LEAST_ROWS = 4
 ROUNDING = 1e-12  # distances below this share of the values are those of floating point
 LEAST_VALUE = 0.01  # of the mean of a group: no value of a model counts as less
-ROUNDS = 3  # of fitting the model without what was found
+MOST_ROUNDS = 3  # of fitting the model without what was found
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Outliers:
 
     def __post_init__(self) -> None:
         check_word(self, "method", THRESHOLDS)
-        check_word(self, "around", AROUND)
+        check_word(self, "around", CENTRES)
         check_number(self, "threshold", 0, 1e9, "3.5", above=True)
         if self.method == "studentized" and self.around not in ("auto", "model"):
             raise UsageError(
@@ -99,7 +99,7 @@ class Outliers:
         inside = by_model[groups.number]
         marks: NDArray[np.bool_] = np.zeros(len(distance), dtype=bool)
         fitted = inside & thin(groups.number, len(groups), FITTED)
-        for _ in range(ROUNDS if inside.any() else 1):
+        for _ in range(MOST_ROUNDS if inside.any() else 1):
             if inside.any():
                 distance[inside] = _relative(groups, fitted & ~marks)[inside]
             before, marks = marks, _far(distance, number, self.method, threshold, inside)

@@ -142,7 +142,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=60)
     rounds = parser.parse_args().rounds
-    sampler.SHARE = 1.0  # else it would not sample every ms
+    sampler.PROCESSOR_SHARE = 1.0  # else it would not sample every ms
     print(f"events: {', '.join(available()[1]) or 'none'}; load: {os.getloadavg()[0]:.1f}")
     compare(rounds)
     for processes, threads in ((1, 1), (10, 1), (100, 1), (1, 50)):

@@ -170,9 +170,9 @@ def _packages(document: bytes, folder: Path) -> object:
 
 def _record(document: bytes, folder: Path) -> object:
     """What the git folder knows of ``.perf``."""
-    from perfvcs.gate.record import NAME, read
+    from perfvcs.gate.record import RECORD_FOLDER, read
 
-    put(folder, NAME, document)
+    put(folder, RECORD_FOLDER, document)
     return read(cast(Any, SimpleNamespace(common_dir=folder)))
 
 

@@ -69,9 +69,9 @@ def shim() -> list[bytes]:
     """The file of the preloaded counter without its empty space: header, two sites, pool, modules."""
     import numpy as np
 
-    from perfvcs.collectors.memory.record import BINS, HEAD, HEADER, MAGIC, SITE
+    from perfvcs.collectors.memory.record import BINS, HEAD_FIELDS, HEADER, MAGIC, SITE
 
-    head = np.zeros(1, HEAD)
+    head = np.zeros(1, HEAD_FIELDS)
     for name, value in {
         "magic": MAGIC,
         "version": 1,
@@ -151,7 +151,7 @@ def fentry() -> list[bytes]:
     from perfvcs.collectors.complexity.native import records
 
     def block(kind: int, body: bytes) -> bytes:
-        return records.HEAD.pack(records.BLOCK, kind, records.HEAD.size + len(body)) + body
+        return records.BLOCK_HEAD.pack(records.BLOCK_MAGIC, kind, records.BLOCK_HEAD.size + len(body)) + body
 
     rows = [(0 | 1 << 62, 5, 4000, 20), (1 | 2 << 62, 2**64 - 1, 2, 0), (2, 0, 0, 0), (3 | 3 << 62, 0x3FF8 << 48, 7, 0)]
     chunk = records.PART.pack(0, 1, 9, 0, 40, 0) + b"".join(struct.pack("<QQQQ", *row) for row in rows)

@@ -17,7 +17,7 @@ import _imp, sysconfig
 free = sysconfig.get_config_var("Py_GIL_DISABLED") or 0
 print(_imp.extension_suffixes()[0], free, sysconfig.get_path("include"), sysconfig.get_path("platinclude"), sep="\\n")
 """
-PATIENCE = 20.0  # seconds for an interpreter to answer
+ANSWER_SECONDS = 20.0  # seconds for an interpreter to answer
 
 
 def extension(run: Run, source: Path) -> tuple[list[tuple[str, Path]], str | None]:
@@ -57,7 +57,7 @@ def _extension(
             env=dict(env),
             capture_output=True,
             stdin=subprocess.DEVNULL,
-            timeout=PATIENCE,
+            timeout=ANSWER_SECONDS,
             check=False,
             text=True,
         ).stdout.splitlines()

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 INTERPRETER_NAME = re.compile(r"(python|pypy)[\d.]*t?(-dbg)?")
-FIRST = 512  # bytes of a script's first line
+SHEBANG_BYTES = 512  # bytes of a script's first line
 
 
 def is_python(program: str) -> bool:
@@ -15,7 +15,7 @@ def is_python(program: str) -> bool:
         return True
     try:
         with open(program, "rb") as file:
-            first = file.readline(FIRST).decode(errors="replace")
+            first = file.readline(SHEBANG_BYTES).decode(errors="replace")
     except OSError:
         return False
     return first.startswith("#!") and any(INTERPRETER_NAME.fullmatch(Path(word).name) for word in first[2:].split())

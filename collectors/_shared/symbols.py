@@ -13,7 +13,7 @@ from perfvcs.collectors._shared.recording import printable
 from perfvcs.text.lines import source_lines
 
 Place = tuple[str, str, int]  # function, source file, line (0: not known)
-PATIENCE = 120.0  # seconds for one file
+READING_SECONDS = 120.0  # seconds for one file
 LARGEST_FILE = 1 << 31  # bytes of a file that is read here
 DISCRIMINATOR = re.compile(r" \(discriminator \d+\)$")
 Identity = tuple[str, int, int]
@@ -55,7 +55,7 @@ def _asked(path: str, addresses: list[int]) -> dict[int, list[Place]] | None:
             [tool, "-a", "-f", "-i", "-C", "-e", path],
             input="".join(f"{address:#x}\n" for address in addresses).encode(),
             capture_output=True,
-            timeout=PATIENCE,
+            timeout=READING_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 METRICS = {"duration": Metric("s"), "cost": Metric("s", "none")}
 RATE, PACE_METRIC = Metric("", "none"), Metric("s", "none")
-SHOWN = 5  # names in a message
+MOST_NAMES = 5  # names in a message
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def _nothing(calls: Calls) -> str:
     """The reason why there are no rows."""
     if not calls.left:
         return "none of the functions was called, or no call ended: check their names, or whether the command reaches them"
-    names = ", ".join(calls.names[:SHOWN]) + (" and others" if len(calls.names) > SHOWN else "")
+    names = ", ".join(calls.names[:MOST_NAMES]) + (" and others" if len(calls.names) > MOST_NAMES else "")
     many = f"all {calls.left:,} calls of {names} were" if calls.left > 1 else f"the only call of {names} was"
     return f"{many} left by an exception or a long jump, or did not end, so that nothing is recorded: name functions that return"
 

@@ -18,7 +18,7 @@ PERF_EVENTS = {
     "cache_misses": ("cache_miss_rate", HARDWARE, 3), "branch_misses": ("branch_miss_rate", HARDWARE, 5),
 }  # fmt: skip
 NUMBERS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}  # of the system call
-TIMES = 1 | 2  # read_format: for how long it was to count, and for how long there was a counter
+READ_FORMAT = 1 | 2  # read_format: for how long it was to count, and for how long there was a counter
 INHERIT, ONLY_USER = 1 << 1, 1 << 5
 CLOSE_ON_EXEC = 8
 
@@ -72,7 +72,7 @@ def _works(name: str, flags: int) -> bool:
 
 def _open(name: str, flags: int) -> int:
     _, kind, config = PERF_EVENTS[name]
-    attributes = struct.pack("=IIQQQQQIIQ", kind, 64, config, 0, 0, TIMES, flags, 0, 0, 0)
+    attributes = struct.pack("=IIQQQQQIIQ", kind, 64, config, 0, 0, READ_FORMAT, flags, 0, 0, 0)
     number = NUMBERS.get(platform.machine())
     if number is None:
         raise OSError

@@ -8,7 +8,7 @@ from perfvcs.collectors.counters.processes import CLOCK_TICK, Counts
 
 STAT = re.compile(rb"^(intr|ctxt|processes|procs_running|procs_blocked) (\d+)", re.M)
 AVAILABLE = re.compile(rb"^MemAvailable:\s+(\d+)", re.M)
-TOTAL = re.compile(rb"^some .*total=(\d+)", re.M)
+STALLED_TIME = re.compile(rb"^some .*total=(\d+)", re.M)
 PROC_STAT_LEVELS = {b"procs_running": "machine_running", b"procs_blocked": "machine_blocked"}
 PROC_STAT_RATES = {b"intr": "machine_interrupt_rate", b"ctxt": "machine_switch_rate", b"processes": "machine_fork_rate"}
 PRESSURES = ("cpu", "io", "memory")
@@ -28,7 +28,7 @@ def read() -> tuple[Counts, Counts]:
     if available := AVAILABLE.search(_contents("/proc/meminfo")):
         levels["machine_available"] = float(available[1]) * 1024
     for name in PRESSURES:
-        if total := TOTAL.search(_contents(f"/proc/pressure/{name}")):
+        if total := STALLED_TIME.search(_contents(f"/proc/pressure/{name}")):
             used[f"machine_{name}_pressure"] = float(total[1]) * MICRO
     return levels, used
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 CLOCK_TICK = 1 / os.sysconf("SC_CLK_TCK")
 PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
-OPEN = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4  # files of processes that may stay open
+MOST_OPEN_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4  # files of processes that may stay open
 IO = re.compile(rb"^\w+: (\d+)", re.M)  # rchar, wchar, syscr, syscw, read_bytes, write_bytes, cancelled_write_bytes
 MEMORY = {
     b"RssAnon": "rss_anon", b"RssFile": "rss_file", b"RssShmem": "rss_shmem", b"VmData": "data", b"VmSwap": "swap",
@@ -136,7 +136,7 @@ class WatchedProcess:
         return content
 
     def _keep(self, name: str, descriptor: int) -> None:
-        if WatchedProcess.opened < OPEN:
+        if WatchedProcess.opened < MOST_OPEN_FILES:
             self._files[name] = descriptor
             WatchedProcess.opened += 1
         else:

@@ -14,9 +14,9 @@ from perfvcs.collectors.counters.events import PERF_EVENTS, Events
 from perfvcs.collectors.counters.processes import Counts
 from perfvcs.collectors.counters.tree import ProcessTree
 
-SHARE = 0.1  # of one processor that sampling takes at most: larger trees are sampled less often
+PROCESSOR_SHARE = 0.1  # of one processor that sampling takes at most: larger trees are sampled less often
 MOST_SAMPLES = 10_000  # samples; a longer run keeps every second, from then on takes half as many, and so on
-DIGITS = 7  # of a rate
+RATE_DIGITS = 7  # of a rate
 
 
 @dataclass
@@ -101,7 +101,7 @@ class TreeSampler:
         while not self._over.wait(max(0.0, first.at + number * self.interval - time.monotonic())):
             spent = time.thread_time()
             now = _moment(tree, events)
-            rest = (time.thread_time() - spent) / SHARE
+            rest = (time.thread_time() - spent) / PROCESSOR_SHARE
             if now.tree[0]["processes"]:
                 self.found.number.append(number)
                 self.found.tree.append(_row(now.tree, before.tree, now.at - before.at) | _rates(now, before))
@@ -130,4 +130,4 @@ def _rates(now: _Moment, before: _Moment) -> Counts:
 
 def _rate(used: float, passed: float) -> float:
     """Per second, in as many digits as mean anything; what went down belonged to a process that nobody waited for."""
-    return float(f"{max(0.0, used) / passed:.{DIGITS}g}")
+    return float(f"{max(0.0, used) / passed:.{RATE_DIGITS}g}")

@@ -31,7 +31,7 @@ from perfvcs.process import CommandFailed
 from perfvcs.process import run as run_command
 
 Signal = Literal["TERM", "INT", "HUP", "QUIT", "USR1", "USR2"]
-PAUSE = 0.02  # seconds between two looks whether it is ready
+POLL_SECONDS = 0.02  # seconds between two looks whether it is ready
 AFTERWARDS = 30.0  # seconds beyond all limits after which the launcher ends a service by itself
 PORT_PLACEHOLDER = "{port}"
 
@@ -171,7 +171,7 @@ class Running:
         """Return when it is ready; raises CollectError when it ended, or is not ready in time."""
         self._started.wait()
         missing = self._missing(until)
-        while missing and time.monotonic() < until and not self._ended.wait(PAUSE):
+        while missing and time.monotonic() < until and not self._ended.wait(POLL_SECONDS):
             missing = self._missing(until)
         if not missing and self._command() is None:  # it left something that listens, which is about to be stopped
             self._ended.wait()
@@ -206,7 +206,7 @@ class Running:
         """Send the signal, and after its patience SIGKILL; the launcher stops what is left."""
         self._started.wait()
         command = self._command()
-        while command is None and not self._ended.wait(PAUSE):  # the launcher is about to start it, or to end
+        while command is None and not self._ended.wait(POLL_SECONDS):  # the launcher is about to start it, or to end
             command = self._command()
         if command is not None:
             with suppress(ProcessLookupError):

@@ -10,7 +10,7 @@ from contextlib import suppress
 from perfvcs.collectors.counters.metrics import LEVEL_METRICS, RATE_METRICS
 from perfvcs.collectors.counters.processes import Counts, Ended, Stat, WatchedProcess, stat
 
-ROUNDS = 3  # of reading when processes end meanwhile
+MOST_READINGS = 3  # of reading when processes end meanwhile
 
 
 class ProcessTree:
@@ -38,7 +38,7 @@ class ProcessTree:
         A process belongs to the first group whose name is a word of its command line, or else to that of its parent.
         """
         self._find()
-        for _ in range(ROUNDS):
+        for _ in range(MOST_READINGS):
             if self._read():
                 break
         levels, used = self._zero(LEVEL_METRICS), self._zero(RATE_METRICS)

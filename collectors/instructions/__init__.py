@@ -13,7 +13,7 @@ from perfvcs.profile import Metric
 if TYPE_CHECKING:
     from perfvcs.collectors.instructions.counts import Counts
 
-TOTAL = {"instructions": Metric("", "lower", "deterministic"), "repeatability": Metric("", "none")}
+TOTAL_METRICS = {"instructions": Metric("", "lower", "deterministic"), "repeatability": Metric("", "none")}
 BY_FUNCTION = {"exclusive": Metric("", "none", "deterministic")}
 BY_CALL = {
     "inclusive": Metric("", "none", "deterministic"),
@@ -69,7 +69,7 @@ class Instructions:
     @property
     def metrics(self) -> Mapping[str, Metric]:
         """``instructions`` and what else the tool knows."""
-        return TOTAL | {"perf": {}, "cachegrind": BY_FUNCTION, "callgrind": BY_FUNCTION | BY_CALL}[self._tool]
+        return TOTAL_METRICS | {"perf": {}, "cachegrind": BY_FUNCTION, "callgrind": BY_FUNCTION | BY_CALL}[self._tool]
 
     def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
         """None: it measures unmodified programs; with ``-g`` functions that are not exported have their names, too."""

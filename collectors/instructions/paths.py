@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from perfvcs.collectors.instructions.counts import Counts
 
 REST_OF_PATHS = -1  # the end of a path that stands for several
-DEEPEST = 150  # contexts of one path
+MOST_CONTEXTS = 150  # contexts of one path
 MOST_PATHS = 20_000  # from which on circles get no more than others
-ALL = 1 - 1e-9
+WHOLE_SHARE = 1 - 1e-9
 
 
 @dataclass
@@ -62,7 +62,7 @@ class _Walk:
             larger = grows if inner.circle == flow.circle else grows * inner.turns
             if callee in self.path:
                 back[callee] += part
-            elif part * (larger if len(self.found) < MOST_PATHS else 1.0) < self.least or len(self.path) >= DEEPEST:
+            elif part * (larger if len(self.found) < MOST_PATHS else 1.0) < self.least or len(self.path) >= MOST_CONTEXTS:
                 rest += part
             else:
                 for earlier, returned in self.follow(callee, part, larger).items():
@@ -72,7 +72,7 @@ class _Walk:
         ]
         self.path.pop()
         again = back.pop(context, 0.0)
-        if again >= amount * ALL:
+        if again >= amount * WHOLE_SHARE:
             self.found[start:] = [((*self.path, context), amount)]
             return {}
         scale = amount / (amount - again)

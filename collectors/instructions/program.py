@@ -10,7 +10,7 @@ from pathlib import Path
 from perfvcs.collector import CollectError
 from perfvcs.launcher.execution import not_started
 
-FIRST = 512  # bytes in which a script names its interpreter
+SHEBANG_BYTES = 512  # bytes in which a script names its interpreter
 
 
 def check_program(argv: Sequence[str]) -> None:
@@ -22,7 +22,7 @@ def check_program(argv: Sequence[str]) -> None:
         raise CollectError(str(not_started(argv, errno.EACCES)), lasting=True)
     try:
         with program.open("rb") as file:
-            first = file.readline(FIRST)
+            first = file.readline(SHEBANG_BYTES)
     except OSError:  # one that may be executed but not read
         return
     named = first[2:].split(maxsplit=1)

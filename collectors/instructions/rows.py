@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from perfvcs.collectors.instructions.counts import Counts
 
-OTHERS = "[rest]"  # the last frame of a path that stands for several
+REST_FRAME = "[rest]"  # the last frame of a path that stands for several
 
 Row = dict[str, float | None]
 
@@ -57,7 +57,7 @@ def _known(value: float) -> float | None:
 def _append_paths(observations: Observations, run: Run, counts: Counts, table: FunctionCounts, least: float) -> None:
     """A row for each path, under its last function's name; paths that differ in their contexts only are one."""
     count = len(table.uid)
-    uids, names = [*table.uid, *table.uid, OTHERS], [*table.frame, *map(inlined, table.frame), OTHERS]
+    uids, names = [*table.uid, *table.uid, REST_FRAME], [*table.frame, *map(inlined, table.frame), REST_FRAME]
     of = [place + count * bool(context.within) for place, context in zip(table.of.tolist(), counts.contexts, strict=True)]
     of.append(2 * count)
     amounts: dict[tuple[int, ...], float] = {}

@@ -29,15 +29,15 @@ from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 Tool = Literal["callgrind", "cachegrind"]
 
 MISSING = "instructions needs valgrind: apt install valgrind (or your system's package of that name)"
-UNKNOWN = "; valgrind does not know the newest processors' instructions: compile without -march=native"
+UNKNOWN_INSTRUCTIONS = "; valgrind does not know the newest processors' instructions: compile without -march=native"
 COMMON = (
     "--command-line-only=yes", "--quiet", "--trace-children=yes", "--child-silent-after-fork=yes", "--vgdb=no",
     "--cache-sim=no", "--branch-sim=no",
 )  # fmt: skip
 OF_CALLGRIND = ("--compress-strings=yes", "--compress-pos=yes", "--separate-recs=2", "--collect-jumps=no")
 MAX_FILES = 10_000
-HEAD = 4096  # bytes of a file in which it names its command
-SHOWN = 300  # characters of what valgrind says
+HEAD_BYTES = 4096  # bytes of a file in which it names its command
+MESSAGE_CHARACTERS = 300  # characters of what valgrind says
 _REMARK = re.compile(r"--\d+--")
 _COMMAND = re.compile(rb"^cmd: ?(.*)$", re.MULTILINE)
 
@@ -82,7 +82,7 @@ def record(run: Run, tool: Tool, folder: Path, *, inlined: bool = False) -> Coun
         run, [program, *options, "--", *run.argv], env=environment(run.env, zero), aslr=run.aslr and not addresses_can_be_fixed()
     )
     if reason := failure(run.argv, execution, run.timeout):
-        unknown = UNKNOWN if execution.signal == signal.SIGILL else ""
+        unknown = UNKNOWN_INSTRUCTIONS if execution.signal == signal.SIGILL else ""
         raise CollectError(
             reason + ("" if execution.stderr.strip() else _complaint(folder)) + unknown, lasting=execution.timed_out
         )
@@ -137,7 +137,7 @@ def _has(part: Counts, zero: Path) -> bool:
 
 def _command(file: Path) -> bytes:
     with file.open("rb") as opened:
-        found = _COMMAND.search(opened.read(HEAD))
+        found = _COMMAND.search(opened.read(HEAD_BYTES))
     return found[1] if found else b""
 
 
@@ -146,7 +146,7 @@ def _complaint(folder: Path) -> str:
     said: list[str] = []
     for log in sorted(folder.glob("log.*"))[:10]:
         with log.open("rb") as opened:
-            lines = opened.read(HEAD).decode(errors="replace").splitlines()
+            lines = opened.read(HEAD_BYTES).decode(errors="replace").splitlines()
         said += [words for line in lines if (words := re.sub(r"^==\d+== ?", "", line).strip()) and not _REMARK.match(words)]
     text = "".join(character if character.isprintable() else "?" for character in " | ".join(said))
-    return f"; valgrind said: {text[:SHOWN]}" if text else ""
+    return f"; valgrind said: {text[:MESSAGE_CHARACTERS]}" if text else ""

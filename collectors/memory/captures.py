@@ -26,8 +26,8 @@ from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command
 
 ENGINES = {False: "memray/1", True: "memray+exact/1"}
-PATIENCE = 600.0  # seconds for the files of one execution
-KINDS = {
+READING_SECONDS = 600.0  # seconds for the files of one execution
+CAPTURE_KINDS = {
     2: "PyMem_Malloc", 3: "PyMem_Calloc", 4: "PyMem_Realloc", 6: "malloc", 7: "realloc", 8: "calloc", 9: "posix_memalign",
     10: "aligned_alloc", 11: "memalign", 12: "valloc", 13: "pvalloc", 14: "mmap",
 }  # fmt: skip
@@ -91,7 +91,7 @@ def _read(paths: Sequence[Path], reader: RecordingInterpreter, run: Run, request
             command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=PATIENCE,
+            timeout=READING_SECONDS,
             check=False,
             cwd=run.scratch,
             env=dict(run.env),
@@ -122,7 +122,7 @@ def _sites(captures: Sequence[Capture], top: Capture, folder: Path, most: int) -
             total[1] += count
         for column, records in ((0, capture.at_peak if capture is top else []), (1, capture.at_end)):
             for size, kind, places in records:
-                stacks[((KINDS.get(kind, "(unknown)"), "", ""), *_stack(places, folder))][column] += size
+                stacks[((CAPTURE_KINDS.get(kind, "(unknown)"), "", ""), *_stack(places, folder))][column] += size
     return [
         *largest([AllocationSite(stack, bytes=size, count=count) for stack, (size, count) in lines.items()], most),
         *largest([AllocationSite(stack, peak=peak, leaked=leaked) for stack, (peak, leaked) in stacks.items()], most),

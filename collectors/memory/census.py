@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-SHOWN = 20  # functions whose course over time is kept
-SHARE = 0.01  # of the peak that such a function has at some time
+MOST_COURSES = 20  # functions whose course over time is kept
+SMALLEST_PEAK_SHARE = 0.01  # of the peak that such a function has at some time
 
 
 def heap(records: Sequence[AllocationRecord], run: Run, request: AllocationRequest, engine: str, remarks: list[str]) -> Heap:
@@ -116,8 +116,8 @@ def _course(record: AllocationRecord, stacks: dict[int, Stack]) -> list[Moment]:
     for number, row in enumerate(alive):
         by_name[functions.get(number, OTHER_SITES)] += row
     most = {name: int(row.max(initial=0)) for name, row in by_name.items() if name != OTHER_SITES}
-    least = SHARE * int(record.head["peak"])
-    shown = sorted((name for name in most if most[name] >= least), key=lambda name: (-most[name], name))[:SHOWN]
+    least = SMALLEST_PEAK_SHARE * int(record.head["peak"])
+    shown = sorted((name for name in most if most[name] >= least), key=lambda name: (-most[name], name))[:MOST_COURSES]
     rest = np.sum([row for name, row in by_name.items() if name not in shown] or [np.zeros(bins, np.int64)], axis=0)
     rows = [(name, by_name[name]) for name in shown] + ([(OTHER_SITES, rest)] if rest.any() else [])
     began = record.head["began"] / 1e9

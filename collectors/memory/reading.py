@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 MOMENTS = 32
-DEEPEST = 256
+MOST_FRAMES = 256
 
 
 def main(packages: str, sites: int, depth: int, paths: list[str]) -> None:

@@ -20,7 +20,7 @@ FORKED, FOREIGN, SLOW, FULL = 1, 2, 4, 8
 RECORD_KINDS = (
     "(unknown)", "malloc", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign", "valloc", "pvalloc", "reallocarray",
 )  # fmt: skip
-HEAD = [
+HEAD_FIELDS = [
     ("magic", "S8"), ("version", "<u4"), ("pid", "<u4"), ("count", "<u8"), ("bytes", "<u8"), ("live", "<u8"), ("peak", "<u8"),
     ("epochs", "<u8"), ("inherited", "<u8"), ("mapped", "<u8"), ("missed", "<u8"), ("width", "<u8"), ("sites", "<u4"),
     ("flags", "<u4"), ("pool", "<u8"), ("began", "<u8", (BINS,)),
@@ -97,11 +97,11 @@ def _read(path: Path) -> AllocationRecord:
     def refuse(why: str) -> CollectError:
         return CollectError(f"{path.name} {why}: the program must leave it alone")
 
-    header = np.dtype(HEAD).itemsize
+    header = np.dtype(HEAD_FIELDS).itemsize
     content = read_part(path, 0, header)
     if len(content) < header or content[:8] != MAGIC:
         raise refuse("is not a file of allocations")
-    head = np.frombuffer(content, HEAD, 1)[0]
+    head = np.frombuffer(content, HEAD_FIELDS, 1)[0]
     if head["version"] != VERSION:
         raise CollectError(
             f"{path.name} has version {head['version']} of the format, not {VERSION}: remove perfvcs' cache folder"

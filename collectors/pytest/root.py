@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-FILES = ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml")
+CONFIGURATION_FILES = ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml")
 TABLES = {"pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]", "setup.cfg": "[tool:pytest]"}
 LARGEST_FILE = 1_000_000  # characters of a file that are searched
 PYTEST_OPTIONS = ("-c", "--config-file", "--rootdir")
@@ -36,7 +36,7 @@ def _places(argv: Sequence[str], root: Path) -> Iterator[Path]:
 
 
 def _settings(folder: Path) -> bool:
-    if any((folder / name).is_file() for name in FILES):
+    if any((folder / name).is_file() for name in CONFIGURATION_FILES):
         return True
     return any(table in _start(folder / name) for name, table in TABLES.items())
 

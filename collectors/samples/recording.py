@@ -14,9 +14,9 @@ from perfvcs.collectors.samples import attach
 from perfvcs.collectors.samples.sampler import Folded, Sampler, last
 from perfvcs.launcher.execution import Execution, LaunchError, check_start, failure, name_command, not_started
 
-GRACE = (attach.LINGER + attach.REPORT_PATIENCE) / 1000 + 1.5  # seconds in which the sampler finishes
+END_SECONDS = (attach.LINGER + attach.REPORT_PATIENCE) / 1000 + 1.5  # seconds in which the sampler finishes
 LOG = 1 << 16  # bytes of its messages
-NUMBER = re.compile(r"[0-9]{1,6}")
+SAFE_NUMBER = re.compile(r"[0-9]{1,6}")
 
 
 def record(run: Run, sampler: Sampler) -> tuple[Execution, Folded]:
@@ -30,10 +30,10 @@ def record(run: Run, sampler: Sampler) -> tuple[Execution, Folded]:
     try:
         check_start(run.argv, run.cwd)
         execution = launcher.launch(
-            argv, cwd=run.cwd, env=run.env, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr, grace=GRACE
+            argv, cwd=run.cwd, env=run.env, timeout=run.timeout, cpus=run.cpus, aslr=run.aslr, grace=END_SECONDS
         )
         word = _refused(report)
-        if NUMBER.fullmatch(word):
+        if SAFE_NUMBER.fullmatch(word):
             raise not_started(run.argv, int(word))
     except LaunchError as error:
         raise CollectError(str(error), lasting=error.lasting) from None

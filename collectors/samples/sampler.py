@@ -11,7 +11,7 @@ from perfvcs.collector import CollectError, Run
 
 MOST_STACKS = 200_000  # distinct stacks of one execution; of more, those seen once or twice say nothing
 TRUNCATED = "[truncated]"  # the root of stacks whose callers are not known
-DEEPEST = 400  # frames that are kept of a stack: as many from the root as from the leaf,
+MOST_FRAMES = 400  # frames that are kept of a stack: as many from the root as from the leaf,
 LEFT_OUT_FRAMES = "[left out]"  # and this between them
 LARGEST_REPORT = 1 << 30  # bytes of a tool's text
 
@@ -26,8 +26,8 @@ class Folded:
 
     def add(self, stack: tuple[str, ...], count: int) -> None:
         """Count a stack, the middle of a very deep one left out; raises CollectError where there are too many different ones."""
-        if len(stack) > DEEPEST:
-            stack = (*stack[: DEEPEST // 2], LEFT_OUT_FRAMES, *stack[-DEEPEST // 2 :])
+        if len(stack) > MOST_FRAMES:
+            stack = (*stack[: MOST_FRAMES // 2], LEFT_OUT_FRAMES, *stack[-MOST_FRAMES // 2 :])
         if stack not in self.stacks and len(self.stacks) >= MOST_STACKS:
             raise CollectError(f"samples: over {MOST_STACKS:,} different stacks: lower rate, or give the program less to do")
         self.stacks[stack] = self.stacks.get(stack, 0) + count

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from perfvcs.launcher.samples import ReportedSamples
 
 SHORTEST_DELAY = 0.5e-3  # seconds; below, run-queue delay is the usual latency of waking up
-BLOCK = 512  # bytes that Linux counts as one block of file system input or output
+BLOCK_BYTES = 512  # bytes that Linux counts as one block of file system input or output
 
 METRICS = {
     "wall": Metric("s"),
@@ -150,7 +150,7 @@ def _count(processes: int) -> str:
 def _values(execution: Execution) -> dict[str, float | None]:
     """The execution under the names of METRICS."""
     renamed: dict[str, float | None] = {
-        "block_input": execution.blocks_in * BLOCK, "block_output": execution.blocks_out * BLOCK,
+        "block_input": execution.blocks_in * BLOCK_BYTES, "block_output": execution.blocks_out * BLOCK_BYTES,
         "pace": execution.pace.mean if execution.pace else None,
     }  # fmt: skip
     return {name: renamed[name] if name in renamed else getattr(execution, name) for name in METRICS}

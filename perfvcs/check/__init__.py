@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import WORDS, Change, CounterCluster, Curve, NothingToCompare, Report, Word, rank
+from perfvcs.check.change import VERDICT_WORDS, Change, CounterCluster, Curve, NothingToCompare, Report, Word, rank
 from perfvcs.check.sessions import EarlierSessions, Unit, earlier_sessions
 from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from perfvcs.summary import Header
 
 __all__ = [
-    "WORDS",
+    "VERDICT_WORDS",
     "Change",
     "CounterCluster",
     "Curve",

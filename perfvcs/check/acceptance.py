@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 ID_DIGITS = 7  # hex digits
 SERIES_DIGITS = 12  # hex digits of a series key in the file
-COMMIT = re.compile("[0-9a-f]{4,64}")  # an id, or how it begins
-DELTA = 0.01  # of a change that has none
+ABBREVIATED_COMMIT = re.compile("[0-9a-f]{4,64}")  # an id, or how it begins
+DEFAULT_DELTA = 0.01  # of a change that has none
 
 Kind = TypeVar("Kind", bound="Acceptable")
 
@@ -160,7 +160,7 @@ def is_open(change: Change) -> bool:
 
 def is_committed(report: Report) -> bool:
     """Whether both sides are commits; neither uncommitted changes nor files have a name that could be written down."""
-    return all(COMMIT.fullmatch(name) for name in (report.baseline, report.target))
+    return all(ABBREVIATED_COMMIT.fullmatch(name) for name in (report.baseline, report.target))
 
 
 def accept(changes: Iterable[Kind], acceptances: Iterable[Acceptance], *, way: Way, today: date) -> list[Kind]:
@@ -240,7 +240,7 @@ def _chain(valid: Sequence[Acceptance], way: Way, worse: int) -> _Chain:
 
 def _excess(move: Move, chain: _Chain, worse: int) -> tuple[str, bool] | None:
     """The accepted level in words, and whether the excess is certain; None if a move is not worse than accepted."""
-    delta = DELTA if move.delta is None else move.delta
+    delta = DEFAULT_DELTA if move.delta is None else move.delta
     bound = move.high if worse < 0 else move.low
     if move.effect is not None and any(one.effect is not None for one in chain.steps):
         excess = worse * ((1 + move.effect) / chain.ratio - 1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check.change import ONE_SIDED
-from perfvcs.check.importance import MOVED, MovedBenchmark, Unit, entries
+from perfvcs.check.importance import MOVED_VERDICTS, MovedBenchmark, Unit, entries
 from perfvcs.check.sentence import SENTENCE_NAME, bounds, effect_of, metric_of, numbers_of, percent_of, sentence
 from perfvcs.check.text import NAME_WIDTH, benchmark, contested, ids, is_whole, measure, remarks
 from perfvcs.text.characters import shorten
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MOST_LISTED = 5  # changes that are listed
 JOBS = 6  # jobs that are listed
-MANY = 20  # with fewer comparisons, a share of them says little
+ENOUGH_COMPARISONS = 20  # with fewer comparisons, a share of them says little
 STATED_APART = 1.5  # both are stated if the largest bound is this many times that of most
 WIDEST_BOUND = 1.0  # bound beyond which nothing is ruled out that is worth saying
 
@@ -84,7 +84,7 @@ def _jobs(report: Report, moved: Mapping[Unit, BriefLine]) -> tuple[list[BriefLi
         units[change.series][change.job, change.uid] = None
     found = []
     for group, metrics in groups.items():
-        first, *others = sorted(metrics, key=lambda one: (one.word not in MOVED, metric_rank(one.metric)))
+        first, *others = sorted(metrics, key=lambda one: (one.word not in MOVED_VERDICTS, metric_rank(one.metric)))
         own = list(dict.fromkeys(unit for series in first.series for unit in units[series]))
         if first.units == 1 and own[0] in moved:
             continue
@@ -99,7 +99,7 @@ def _jobs(report: Report, moved: Mapping[Unit, BriefLine]) -> tuple[list[BriefLi
 
 def _weight(overall: Overall) -> tuple[bool, float]:
     seconds = (overall.baseline or 0.0) if overall.unit == "s" else 0.0
-    return overall.word not in MOVED, -abs(overall.effect or 0.0) * (seconds or 1.0)
+    return overall.word not in MOVED_VERDICTS, -abs(overall.effect or 0.0) * (seconds or 1.0)
 
 
 def unit_counts(report: Report) -> dict[tuple[str, str, str], Counter[str]]:
@@ -129,7 +129,7 @@ def _job(name: str, first: Overall, others: Iterable[Overall], tally: Counter[st
         details.append(shorten(first.reason, NAME_WIDTH))
     if levels := step(first.baseline, first.target, first.unit):
         numbers += f", {levels}{f' {at_sizes(first.at)}' if first.at else ''}"
-    if also := [one for one in others if one.word in MOVED or (one.unit == "s" and one.units > 1)]:
+    if also := [one for one in others if one.word in MOVED_VERDICTS or (one.unit == "s" and one.units > 1)]:
         details.insert(0, "also " + ", ".join(f"{metric_of(one)} {effect_of(one)}".rstrip() for one in also))
     accepted = first.word == "degradation" and tally["accepted"] and not tally["degradation"]
     return BriefLine("accepted" if accepted else first.word or "", shorten(name, NAME_WIDTH), numbers, details)
@@ -150,17 +150,17 @@ def _line(report: Report, entry: MovedBenchmark, several: set[tuple[str, str]], 
 
 def _bound(report: Report) -> str:
     """How far everything may have moved that is not said to have changed: all of it, else as many as there is a useful bound for."""
-    rest = [change for change in report.comparisons if change.word not in MOVED and change.accepted is None]
+    rest = [change for change in report.comparisons if change.word not in MOVED_VERDICTS and change.accepted is None]
     known = sorted(bounds(rest))
     if not known:
         return ""
-    others = "other " if any(change.word in MOVED for change in report.changes) else ""
+    others = "other " if any(change.word in MOVED_VERDICTS for change in report.changes) else ""
     most, usual, middle = known[-1], known[ceil(0.95 * len(known)) - 1], known[(len(known) - 1) // 2]
     whole = len(known) == len(rest)
-    if whole and most <= WIDEST_BOUND and not (len(known) >= MANY and most > STATED_APART * usual):
+    if whole and most <= WIDEST_BOUND and not (len(known) >= ENOUGH_COMPARISONS and most > STATED_APART * usual):
         return f"Nothing {'else ' if others else ''}moved by more than {percent_of(most)} ({counted(len(known), 'comparison')})."
     said = []
-    if usual <= WIDEST_BOUND and len(known) >= MANY:
+    if usual <= WIDEST_BOUND and len(known) >= ENOUGH_COMPARISONS:
         said.append(f"19 of 20 moved by at most {percent_of(usual)}")
     elif middle <= WIDEST_BOUND and len(known) > 1:
         said.append(f"half moved by at most {percent_of(middle)}")

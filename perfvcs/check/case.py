@@ -23,7 +23,7 @@ Sessions = tuple[tuple[float, ...], ...]  # per session one value per execution,
 Builds = tuple[tuple[int, ...], ...]  # of the same shape: the build of each execution
 Sizes = dict[float | None, dict[int, "Summary"]]  # per size the summaries by the place of their profile
 
-MANY = "only one side has many sizes, which only curves can compare"
+ONE_SIDE_HAS_SIZES = "only one side has many sizes, which only curves can compare"
 OTHER_RULES = "the two sides have different sizes, which only curves can compare"
 UNSIZED = "one side has no sizes"
 NO_USABLE_VALUE = "no execution has a usable value on both sides"
@@ -112,7 +112,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
         """In words, why medians over all sizes cannot be compared; empty where they can, or each size has its own."""
         before, after = ({found.sizes for found in side.get(None, {}).values()} - {0} for side in (self.before, self.after))
         if bool(before) != bool(after):
-            return MANY if self.sizes else UNSIZED
+            return ONE_SIDE_HAS_SIZES if self.sizes else UNSIZED
         return OTHER_RULES if before != after else ""
 
     def pairs(self) -> tuple[list[Pair], list[Change]]:

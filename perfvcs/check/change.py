@@ -12,7 +12,16 @@ from perfvcs.errors import PerfError
 Word = Literal["degradation", "improvement", "same", "inconclusive", "suspected", "not comparable", "new", "missing"]
 SETTLED: tuple[Word, ...] = ("degradation", "improvement", "same")
 ONE_SIDED: tuple[Word, ...] = ("new", "missing")
-WORDS: tuple[Word, ...] = ("degradation", "improvement", "suspected", "not comparable", "inconclusive", "new", "missing", "same")
+VERDICT_WORDS: tuple[Word, ...] = (
+    "degradation",
+    "improvement",
+    "suspected",
+    "not comparable",
+    "inconclusive",
+    "new",
+    "missing",
+    "same",
+)
 
 
 class NothingToCompare(PerfError):
@@ -175,12 +184,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> dict[Word, int]:
-        """How many changes have each word that occurs, in the order of ``WORDS``."""
+        """How many changes have each word that occurs, in the order of ``VERDICT_WORDS``."""
         found = Counter(change.word for change in self.changes)
-        return {word: found[word] for word in WORDS if word in found}
+        return {word: found[word] for word in VERDICT_WORDS if word in found}
 
 
 def rank(change: Change) -> tuple[int, float]:
-    """The place of a change in a report: by word in the order of ``WORDS``, then by the size of its effect."""
+    """The place of a change in a report: by word in the order of ``VERDICT_WORDS``, then by the size of its effect."""
     size = float("inf") if change.effect is None else abs(change.effect)
-    return WORDS.index(change.word), -size
+    return VERDICT_WORDS.index(change.word), -size

@@ -14,7 +14,7 @@ from perfvcs.text.words import metric_rank
 if TYPE_CHECKING:
     from perfvcs.check.change import Change, Report, Word
 
-MOVED: tuple[Word, ...] = ("degradation", "improvement", "suspected")
+MOVED_VERDICTS: tuple[Word, ...] = ("degradation", "improvement", "suspected")
 WHOLE = 1.0  # assumed seconds of a job whose time is not known
 NEW = 10.0  # effect of what has no ratio: it was nothing, or is a finding without a number
 
@@ -55,7 +55,7 @@ def entries(report: Report) -> list[MovedBenchmark]:
     time = _time_spent(report.changes)
     moved: dict[Unit, list[tuple[Change, float]]] = defaultdict(list)
     for change in report.changes:
-        if change.word in MOVED and change.accepted is None:
+        if change.word in MOVED_VERDICTS and change.accepted is None:
             moved[change.job, change.uid].append((change, importance(change, time)))
     found = [_entry(members) for members in moved.values()]
     return sorted(found, key=lambda entry: (not any(map(is_open, entry.changes)), -entry.importance))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MARKDOWN_NAME = 10_000  # characters of a name or a reason
 BRIEF = ("| verdict | benchmark | change | remark |", "|---|---|---|---|")
-HEAD = ("| verdict | benchmark | metric | effect | baseline -> target | remark |", "|---|---|---|---|---|---|")
+TABLE_HEAD = ("| verdict | benchmark | metric | effect | baseline -> target | remark |", "|---|---|---|---|---|---|")
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~!@&])")
 
 
@@ -66,11 +66,11 @@ def _word(word: str) -> str:
 
 def _complete(report: Report) -> Iterator[str]:
     several = contested(report.changes)
-    yield from HEAD
+    yield from TABLE_HEAD
     yield from (_row(report, change, several) for change in report.changes if change.accepted is None)
     accepted = [_row(report, change, several) for change in report.changes if change.accepted is not None]
     if accepted:
-        yield from ("", "Accepted:", "", *HEAD, *accepted)
+        yield from ("", "Accepted:", "", *TABLE_HEAD, *accepted)
 
 
 def _row(report: Report, change: Change, several: set[tuple[str, str]]) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perfvcs.check.rows import UnitTable
     from perfvcs.summary import Measured
 
-SMALL = 1 << 20  # numbers of executions within this range are grouped by a table, not by sorting
+TABLE_RANGE = 1 << 20  # numbers of executions within this range are grouped by a table, not by sorting
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,7 @@ def _ranked(column: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
     import numpy as np
 
     least, most = int(column.min(initial=MAX_INTEGER)), int(column.max(initial=0))
-    if len(column) == 0 or most - least > SMALL:
+    if len(column) == 0 or most - least > TABLE_RANGE:
         distinct, place = np.unique(column, return_inverse=True)
         return distinct, place.astype(np.int64)
     there = np.zeros(most - least + 1, dtype=bool)

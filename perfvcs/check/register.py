@@ -19,7 +19,7 @@ from perfvcs.errors import UsageError, nearest
 from perfvcs.foreign import content, toml
 from perfvcs.text.characters import hidden
 
-FILE = "perf-accepted.toml"
+REGISTER_FILE = "perf-accepted.toml"
 LARGEST_REGISTER = 2_000_000  # bytes; thousands of acceptances
 TOP = """\
 # Degradations that this project has accepted: `perf check` lists them apart, and does not fail for them.
@@ -60,7 +60,7 @@ def read(path: Path) -> str:
         raise BadRegister(f"{path.name} cannot be read ({error.strerror}): move it away") from None
 
 
-def parse(text: str, name: str = FILE) -> list[Acceptance]:
+def parse(text: str, name: str = REGISTER_FILE) -> list[Acceptance]:
     """The acceptances in a text, in its order; raises BadRegister with the place of the first thing wrong."""
     if mark := _CONFLICT.search(text):
         line = text.count("\n", 0, mark.start()) + 1

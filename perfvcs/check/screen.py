@@ -18,11 +18,11 @@ from perfvcs.text.words import counted
 if TYPE_CHECKING:
     from perfvcs.check.change import Report
 
-LINES = 24  # of a terminal
+SCREEN_LINES = 24  # of a terminal
 SENTENCE, DETAIL, CLOSING = 4, 2, 2  # lines that one of each takes at most
-NAME = 60  # columns of a name
+NAME_COLUMNS = 60  # columns of a name
 NOTES = 2  # that are listed
-FEW = 4  # texts that may take more than a line
+MOST_LONG_TEXTS = 4  # texts that may take more than a line
 INDENT = " " * (WORD_WIDTH + 3)
 
 
@@ -36,7 +36,7 @@ def screen(
     said = brief(report, causes)
     top = _cut(wrap(f"{_title(report)}: {said.sentence}", width, subsequent_indent="  "), SENTENCE, width)
     ending = _ending(report, [*said.rest, *_notes(report), *following], width)
-    body = _listed(said, LINES - len(top) - len(ending) - 2, width)
+    body = _listed(said, SCREEN_LINES - len(top) - len(ending) - 2, width)
     return "\n".join([*top, "", *body, *([""] if body else []), *ending])
 
 
@@ -50,7 +50,7 @@ def _notes(report: Report) -> list[str]:
 
 def _ending(report: Report, texts: Sequence[str], width: int) -> list[str]:
     """What comes after what is listed: a text takes two lines at most, and one where they are many."""
-    most = CLOSING if len(texts) <= FEW else 1
+    most = CLOSING if len(texts) <= MOST_LONG_TEXTS else 1
     lines = [line for text in texts for line in _cut(wrap(text, width, subsequent_indent="  "), most, width)]
     return [*lines, *_cut(wrap(summary(report), width, subsequent_indent="  "), most, width), settlement(report.comparisons)]
 
@@ -80,7 +80,7 @@ class Rows(msgspec.Struct, frozen=True):
 
 def _listed(said: Brief, room: int, width: int) -> list[str]:
     """The jobs and the changes in that many lines: first what each needs, then details if there is room, those of changes first."""
-    names = iter(apart([line.name for line in (*said.jobs, *said.changes)], NAME))
+    names = iter(apart([line.name for line in (*said.jobs, *said.changes)], NAME_COLUMNS))
     jobs, changes = (
         [_rows(msgspec.structs.replace(line, name=next(names)), width) for line in lines] for lines in (said.jobs, said.changes)
     )
@@ -110,7 +110,7 @@ def _height(jobs: Sequence[Rows], changes: Sequence[Rows], hidden: int, left_out
 def _rows(line: BriefLine, width: int) -> Rows:
     """Word and name, numbers beside them or below, then details two columns further in."""
     inner = f"{INDENT}  "
-    head = f"  {line.word:<{WORD_WIDTH}} {fitted(line.name, min(NAME, max(20, width - WORD_WIDTH - 3)))}".rstrip()
+    head = f"  {line.word:<{WORD_WIDTH}} {fitted(line.name, min(NAME_COLUMNS, max(20, width - WORD_WIDTH - 3)))}".rstrip()
     numbers = _cut(wrap(line.numbers, width, initial_indent=INDENT, subsequent_indent=inner), DETAIL, width)
     needs = [f"{head}  {line.numbers}"] if len(head) + len(line.numbers) + 2 <= width else [head, *numbers]
     details = (_cut(wrap(detail, width, initial_indent=inner, subsequent_indent=inner), DETAIL, width) for detail in line.details)

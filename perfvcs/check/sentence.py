@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change, Overall, Report
 
 SENTENCE_NAME = 48  # characters of a name
-FEW = 5  # up to so many open comparisons, one is named
+MOST_OPEN = 5  # up to so many open comparisons, one is named
 SURE = ("degradation", "improvement")
 
 
@@ -37,7 +37,7 @@ def sentence(report: Report, moved: Sequence[MovedBenchmark] | None = None) -> s
         return _same(compared)
     undecided = [change for change in compared if not change.settled]
     first = min(undecided, key=lambda change: metric_rank(change.metric))
-    why = f"; {named(first)}: {numbers_of(first)}" if len(undecided) <= FEW and measure(first) else ""
+    why = f"; {named(first)}: {numbers_of(first)}" if len(undecided) <= MOST_OPEN and measure(first) else ""
     if len(undecided) == len(compared):
         return f"no change is shown: {_every(len(undecided))} open{why}"
     few = f"{len(undecided):,} of {len(compared):,} comparisons"

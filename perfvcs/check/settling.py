@@ -13,8 +13,8 @@ from perfvcs.text.words import counted
 if TYPE_CHECKING:
     from perfvcs.check.change import Report
 
-OPEN = ("inconclusive", "suspected", "not comparable")
-NAME = 40  # characters of a job's name
+OPEN_VERDICTS = ("inconclusive", "suspected", "not comparable")
+NAME_CHARACTERS = 40  # characters of a job's name
 IMPORT_ADVICE = (
     "To settle what was imported: measure both in turns, store with `perf import --in-turns`, or import ten earlier commits, too"
 )
@@ -27,7 +27,7 @@ def settling(report: Report, pairs: int = 0, noise: Callable[[str], str] = lambd
     a job's label what disturbed its measurement, with the cure.
     """
     old, new = revision(report.baseline), revision(report.target)
-    undecided = [change for change in report.changes if change.word in OPEN and change.accepted is None]
+    undecided = [change for change in report.changes if change.word in OPEN_VERDICTS and change.accepted is None]
     ours = Counter(change.job for change in undecided if change.series not in report.foreign)
     if not ours:
         return IMPORT_ADVICE if undecided else ""
@@ -38,7 +38,7 @@ def settling(report: Report, pairs: int = 0, noise: Callable[[str], str] = lambd
     command = f"perf check --measure{named} -n {4 * pairs}{on_hosts(scheduler)}"
     job, _ = ours.most_common(1)[0]
     if disturbed := noise(job):
-        return f"Open after {counted(pairs, 'pair')}: {command}; before, for {shorten(job, NAME)}: {disturbed}"
+        return f"Open after {counted(pairs, 'pair')}: {command}; before, for {shorten(job, NAME_CHARACTERS)}: {disturbed}"
     return f"Open after {counted(pairs, 'pair')}; four times as many halve an interval: {command}"
 
 

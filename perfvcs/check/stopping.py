@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perfvcs.summary import Measured
 
 LAST = 0.01  # the level of a report of all that was measured
-OPEN: tuple[Word, ...] = ("inconclusive", "suspected")
+OPEN_VERDICTS: tuple[Word, ...] = ("inconclusive", "suspected")
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def interim(
         history=history,
         alpha=level(pairs, most),
     )
-    undecided = [change for change in report.having(*OPEN) if _open(change, pairs)]
+    undecided = [change for change in report.having(*OPEN_VERDICTS) if _open(change, pairs)]
     undecided += [change for change in report.having("same") if pairs < most and _would_change(change)]
     later = [count for count in schedule(most) if count > pairs]
     return Interim(report, undecided, later[0] if undecided and later else None)

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from perfvcs.check.acceptance import identity, is_committed, is_open
-from perfvcs.check.change import WORDS
+from perfvcs.check.change import VERDICT_WORDS
 from perfvcs.text.characters import printable, shorten
 from perfvcs.text.columns import COLUMNS
 from perfvcs.text.naming import Named
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 WORD_WIDTH = 14  # the longest word
 METRIC_WIDTH = 15  # characters of a metric's name
 NAME_WIDTH = 400  # characters of a name or a reason
-NAMED = 4  # counters of a cluster
+MOST_NAMED_COUNTERS = 4  # counters of a cluster
 INDENT = " " * (WORD_WIDTH + 3)
 
 MEANINGS: tuple[tuple[Word, str], ...] = (
@@ -97,9 +97,9 @@ def contested(changes: Iterable[Change]) -> set[tuple[str, str]]:
 
 
 def tally(changes: Iterable[Change]) -> dict[str, int]:
-    """How many changes have each word that occurs, in the order of ``WORDS``; the accepted ones apart and last."""
+    """How many changes have each word that occurs, in the order of ``VERDICT_WORDS``; the accepted ones apart and last."""
     found = Counter("accepted" if change.accepted is not None else change.word for change in changes)
-    return {word: found[word] for word in (*WORDS, "accepted") if word in found}
+    return {word: found[word] for word in (*VERDICT_WORDS, "accepted") if word in found}
 
 
 def summary(report: Report) -> str:
@@ -120,7 +120,9 @@ def title(report: Report) -> str:
 
 def found_in(cluster: CounterCluster) -> str:
     """What a regressed cluster says: its counters, the one that stands for them, and the error of its prediction."""
-    shown = ", ".join([*cluster.counters[:NAMED], *(["..."] if len(cluster.counters) > NAMED else [])])
+    shown = ", ".join(
+        [*cluster.counters[:MOST_NAMED_COUNTERS], *(["..."] if len(cluster.counters) > MOST_NAMED_COUNTERS else [])]
+    )
     error = "cannot be predicted" if cluster.error is None else f"predicted with an error of {number(100 * cluster.error)} %"
     limit = f"at most {number(100 * cluster.threshold)} %"
     return f"{counted(len(cluster.counters), 'counter')} ({shown}): {cluster.target} {error}, {limit}"

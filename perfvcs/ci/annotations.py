@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from perfvcs.ci.verdict import CiVerdict
 
 OF_A_KIND, IN_ALL = 10, 50  # annotations of a kind and step, and of a job
-MESSAGE = 1000  # characters
+MESSAGE_CHARACTERS = 1000  # characters
 
 
 def workflow_commands(verdict: CiVerdict) -> list[str]:
@@ -44,7 +44,7 @@ def obeying_nothing(say: Callable[[str], None]) -> Iterator[None]:
 def _command(kind: str, text: str, path: str = "", line: int = 1, end: int = 1) -> str:
     where = {"file": path, "line": str(line), "endLine": str(max(line, end))} if path else {}
     properties = ",".join(f"{name}={_property(value)}" for name, value in (where | {"title": "perf ci"}).items())
-    return f"::{kind} {properties}::{_data(shorten(text, MESSAGE))}"
+    return f"::{kind} {properties}::{_data(shorten(text, MESSAGE_CHARACTERS))}"
 
 
 def _data(text: str) -> str:

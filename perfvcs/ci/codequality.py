@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from perfvcs.ci.sarif import fingerprint
-from perfvcs.rules import FILE
+from perfvcs.rules import RULES_FILE
 from perfvcs.text.characters import escaped, shorten
 
 if TYPE_CHECKING:
     from perfvcs.ci.verdict import Alarm, CiVerdict
 
 MOST_ISSUES = 5000  # entries
-MESSAGE = 1000  # characters
+MESSAGE_CHARACTERS = 1000  # characters
 
 
 def code_quality(verdict: CiVerdict) -> bytes:
@@ -25,16 +25,16 @@ def code_quality(verdict: CiVerdict) -> bytes:
     if verdict.word in ("failed", "unsettled"):
         name = f"performance-{verdict.word}"
         entries.append({
-            "description": shorten(" ".join([f"{verdict.headline()}.", *receipt]), MESSAGE), "check_name": name,
+            "description": shorten(" ".join([f"{verdict.headline()}.", *receipt]), MESSAGE_CHARACTERS), "check_name": name,
             "fingerprint": hashlib.sha256(name.encode()).hexdigest(), "severity": "info",
-            "location": {"path": FILE, "lines": {"begin": 1}},
+            "location": {"path": RULES_FILE, "lines": {"begin": 1}},
         })  # fmt: skip
     return escaped(msgspec.json.format(msgspec.json.encode(entries)).decode()).encode()
 
 
 def _entry(alarm: Alarm, receipt: list[str]) -> dict[str, Any]:
     return {
-        "description": shorten(" ".join([f"{alarm.text}.", *receipt]), MESSAGE),
+        "description": shorten(" ".join([f"{alarm.text}.", *receipt]), MESSAGE_CHARACTERS),
         "check_name": "performance-degradation",
         "fingerprint": fingerprint(alarm),
         "severity": "major" if alarm.certain else "minor",

@@ -17,7 +17,7 @@ from perfvcs.errors import PerfError
 from perfvcs.text.characters import shorten
 
 TRIES = 4
-SECONDS = 120.0  # that all of it may take
+TOTAL_SECONDS = 120.0  # that all of it may take
 FIRST_PAUSE = 1.0  # seconds; doubled with each try, and by chance
 PAGES, PAGE = 20, 100  # pages of comments that are read, and comments on each
 PROJECT = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+|[0-9]+", re.ASCII)
@@ -67,7 +67,7 @@ class Talk:
 
 
 def publish(
-    job: Surroundings, marker: str, text: str, *, new: bool, seconds: float = SECONDS, silence: float | None = None,
+    job: Surroundings, marker: str, text: str, *, new: bool, seconds: float = TOTAL_SECONDS, silence: float | None = None,
     pause: float = FIRST_PAUSE,
 ) -> str:  # fmt: skip
     """Write or update the comment; what came of it, in one sentence. Whatever happens, nothing is raised, and it takes so many seconds."""

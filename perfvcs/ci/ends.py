@@ -13,7 +13,7 @@ from perfvcs.git.remote import CREDENTIALS, Remote
 from perfvcs.text.characters import shorten
 
 DEPTHS = ("--depth=100", "--depth=2000", "--unshallow")  # of a shallow checkout, until both commits have one history
-REASON = 200  # characters of what git complains of
+REASON_CHARACTERS = 200  # characters of what git complains of
 
 
 class NoBaseline(UsageError):
@@ -92,5 +92,5 @@ def _deepen(project: Project, job: Surroundings, named: str, head: str, depth: s
     except (GitError, UsageError) as error:
         import os
 
-        return shorten(hidden(CREDENTIALS.sub("", str(error)), os.environ), REASON)
+        return shorten(hidden(CREDENTIALS.sub("", str(error)), os.environ), REASON_CHARACTERS)
     return ""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SILENCE = 15.0  # seconds without a byte
 LARGEST_RESPONSE = 1 << 24  # bytes of an answer
-CHUNK = 1 << 16
+CHUNK_BYTES = 1 << 16
 LONGEST_WAIT = 60.0  # seconds that an answer may ask for
 SAID = 120  # characters of what a service says
 
@@ -103,7 +103,7 @@ def _read(answer: HTTPResponse) -> bytes:
     """An answer, no more than so many bytes of it."""
     parts: list[bytes] = []
     size = 0
-    while part := answer.read(CHUNK):
+    while part := answer.read(CHUNK_BYTES):
         parts.append(part)
         size += len(part)
         if size > LARGEST_RESPONSE:
@@ -135,7 +135,7 @@ def _refused(error: HTTPError) -> ForgeFailed:
 def _said(error: HTTPError) -> str:
     """The service's own words."""
     try:
-        found = msgspec.json.decode(error.read(CHUNK))
+        found = msgspec.json.decode(error.read(CHUNK_BYTES))
     except (*UNDECODABLE, OSError):
         return ""
     message = found.get("message") if isinstance(found, dict) else None

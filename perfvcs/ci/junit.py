@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LARGEST_JUNIT = 30_000_000  # bytes that GitLab reads
 MOST_TEST_CASES = 50_000  # test cases
 NAME, MESSAGE = 300, 600  # characters
-OPEN = ("inconclusive", "suspected", "not comparable", "new", "missing")
+OPEN_VERDICTS = ("inconclusive", "suspected", "not comparable", "new", "missing")
 
 
 def junit(verdict: CiVerdict) -> bytes:
@@ -72,7 +72,7 @@ def _case(change: Change, seen: Counter[tuple[str, str]]) -> Element:
     said = " ".join(filter(None, [f"{change.word}:", measured(change), step(change.baseline, change.target, change.unit)]))
     message = "; ".join([said.removesuffix(":"), *remarks(change)])
     fails = is_open(change) and change.gate
-    kind = "failure" if fails else "skipped" if change.word in OPEN and change.accepted is None else ""
+    kind = "failure" if fails else "skipped" if change.word in OPEN_VERDICTS and change.accepted is None else ""
     seconds = change.target if change.unit == "s" and change.target is not None else 0.0
     return _case_of(change.job, name, kind, message, seen, seconds)
 

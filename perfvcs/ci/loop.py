@@ -22,7 +22,7 @@ from perfvcs.errors import PerfError
 from perfvcs.measure.session import CollectFailed
 from perfvcs.reports.check import Check, measure
 from perfvcs.repository import Repository
-from perfvcs.rules import FILE
+from perfvcs.rules import RULES_FILE
 from perfvcs.state import State
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted, metric_name
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from perfvcs.measure.request import Request
 
 NOTE = 300  # characters of a note
-FILES = 3  # changed files that a reason names
+MOST_NAMED_FILES = 3  # changed files that a reason names
 
 
 @dataclass
@@ -90,7 +90,7 @@ def judge(repository: Repository, wanted: LoopRequest, progress: Progress) -> tu
     from perfvcs.jobs.config import load
 
     began, heard = time.monotonic(), Heard(progress)
-    config = load(repository.project.root / FILE)
+    config = load(repository.project.root / RULES_FILE)
     ends = State(wanted.baseline), State(wanted.target)
     notes = [said] if wanted.pull and (said := _pull(repository, wanted.pull)) else []
     check, why = _measured(repository, wanted, ends, heard)
@@ -159,7 +159,7 @@ def _why(repository: Repository, wanted: LoopRequest) -> str:
     choices = select(repository, (wanted.baseline, wanted.target), wanted.request.jobs).choices
     reasons = list(dict.fromkeys(choice.reason for choice in choices if not choice.run))
     listed = repository.project.git("diff", "--name-only", "-z", wanted.baseline, wanted.target).split("\0")
-    names = [shorten(name, NOTE // FILES) for name in islice(filter(None, listed), FILES)]
+    names = [shorten(name, NOTE // MOST_NAMED_FILES) for name in islice(filter(None, listed), MOST_NAMED_FILES)]
     more = f" and {counted(len(listed) - 1 - len(names), 'more file')}" if len(listed) - 1 > len(names) else ""
     several = counted(len(choices), "benchmark")
     return f"{reasons[0] if len(reasons) == 1 else f'the change cannot touch any of the {several}'} ({', '.join(names)}{more})"

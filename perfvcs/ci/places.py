@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from perfvcs.ci.verdict import SourcePlace
-from perfvcs.rules import FILE
+from perfvcs.rules import RULES_FILE
 from perfvcs.text.lines import source_lines
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class BenchmarkPlaces:
             if found.cause is not None and found.verdict in ("proved", "contributes")
             for hunk in reversed(found.cause.hunks[:HUNKS])
         }
-        self._text = source_lines(project.git("show", f"{target.commit}:{FILE}")) if FILE in self._files else []
+        self._text = source_lines(project.git("show", f"{target.commit}:{RULES_FILE}")) if RULES_FILE in self._files else []
 
     def of(self, change: Change) -> SourcePlace:
         """The place of one change."""
@@ -56,7 +56,7 @@ class BenchmarkPlaces:
         name = re.escape(self._names.get(label, label))
         pattern = re.compile(rf"""\s*name\s*=\s*["']{name}["']""")
         line = next((number for number, text in enumerate(self._text, 1) if pattern.match(text)), 1)
-        return SourcePlace(FILE, line, line)
+        return SourcePlace(RULES_FILE, line, line)
 
 
 def _words(command: str) -> list[str]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_SARIF_RESULTS = 5000  # results that GitHub shows of a run
-MESSAGE = 1000  # characters
+MESSAGE_CHARACTERS = 1000  # characters
 RULE = {
     "id": "performance-degradation",
     "name": "PerformanceDegradation",
@@ -61,7 +61,7 @@ def _result(alarm: Alarm, receipt: list[str]) -> dict[str, Any]:
         "ruleId": RULE["id"],
         "ruleIndex": 0,
         "level": "error" if alarm.certain else "warning",
-        "message": {"text": shorten(" ".join([f"{alarm.text}.", *receipt]), MESSAGE)},
+        "message": {"text": shorten(" ".join([f"{alarm.text}.", *receipt]), MESSAGE_CHARACTERS)},
         "locations": [{"physicalLocation": where}],
         "partialFingerprints": {"primaryLocationLineHash": f"{fingerprint(alarm)[:16]}:1"},
         "properties": {"job": first.job, "benchmark": first.uid, "metric": first.metric, "effect": first.effect},
@@ -70,4 +70,4 @@ def _result(alarm: Alarm, receipt: list[str]) -> dict[str, Any]:
 
 def _notification(verdict: CiVerdict) -> dict[str, Any]:
     level = {"failed": "error", "unsettled": "warning"}.get(verdict.word, "note")
-    return {"level": level, "message": {"text": shorten(f"{verdict.headline()}.", MESSAGE)}}
+    return {"level": level, "message": {"text": shorten(f"{verdict.headline()}.", MESSAGE_CHARACTERS)}}

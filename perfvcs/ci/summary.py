@@ -11,7 +11,7 @@ from perfvcs.text.duration import duration
 
 COMMENT = 65_536  # characters that GitHub takes; no text has more of them than bytes
 SUMMARY = 1 << 20  # bytes of a step
-NAME = re.compile(r"[\w.-]{1,60}", re.ASCII)
+SAFE_NAME = re.compile(r"[\w.-]{1,60}", re.ASCII)
 BANNERS: dict[Word, str] = {
     "degraded": "CAUTION", "failed": "CAUTION", "unsettled": "WARNING", "untouched": "NOTE", "fine": "TIP",
 }  # fmt: skip

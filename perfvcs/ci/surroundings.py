@@ -16,7 +16,7 @@ from perfvcs.foreign import UNDECODABLE, content
 Platform = Literal["github", "gitlab", "plain"]
 PLATFORMS: tuple[Platform, ...] = ("github", "gitlab", "plain")
 LARGEST_EVENT = 1 << 26  # bytes
-COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+COMMIT_ID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 BRANCH = re.compile(r"(?!-)[^\x00-\x20\x7f~^:?*\[\\]{1,500}")
 GITHUB_API, GITLAB_API = "https://api.github.com", "https://gitlab.com/api/v4"
 
@@ -115,7 +115,7 @@ def _table(event: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _commit(text: object) -> str:
     """A commit's id; empty for what is not one, and for the id of nothing."""
-    return text if isinstance(text, str) and COMMIT.fullmatch(text) and text.strip("0") else ""
+    return text if isinstance(text, str) and COMMIT_ID.fullmatch(text) and text.strip("0") else ""
 
 
 def _branch(text: object) -> str:

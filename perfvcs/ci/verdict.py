@@ -18,8 +18,8 @@ from perfvcs.validity import Malformed
 
 FORMAT = "perfvcs-ci/1"
 FAILED = 5  # exit status, as of `perf collect`
-FEW = 3  # names in a sentence
-NAME = 60  # characters of a name
+NAMES_IN_SENTENCE = 3  # names in a sentence
+NAME_CHARACTERS = 60  # characters of a name
 
 Word = Literal["degraded", "failed", "unsettled", "untouched", "fine"]
 STATUS: dict[Word, int] = {"degraded": DEGRADED, "failed": FAILED, "unsettled": OPEN, "untouched": 0, "fine": 0}
@@ -77,12 +77,14 @@ class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
     def headline(self) -> str:
         """All of it in a sentence, without a full stop."""
         if self.word == "untouched":
-            return f"Nothing was measured: {'; '.join(self.why[:FEW])}"
+            return f"Nothing was measured: {'; '.join(self.why[:NAMES_IN_SENTENCE])}"
         if self.word == "failed":
-            return f"Measuring failed: {'; '.join(self.why[:FEW])}"
+            return f"Measuring failed: {'; '.join(self.why[:NAMES_IN_SENTENCE])}"
         if self.word == "unsettled":
             count = self.receipt.comparisons
-            why = "; ".join(self.why[:FEW]) or f"{counted(count, 'comparison')} {plural(count, 'stays', 'stay')} open"
+            why = (
+                "; ".join(self.why[:NAMES_IN_SENTENCE]) or f"{counted(count, 'comparison')} {plural(count, 'stays', 'stay')} open"
+            )
             return f"Nothing could be settled: {why}"
         return sentence(self.report)  # it may begin with a name
 

@@ -11,7 +11,7 @@ from perfvcs.errors import PerfError
 
 GOOD, BAD, UNKNOWN = 0, 1, 125
 ABORT = 255  # ends the bisection; any lower number would make the commit a bad one
-OPEN = (4, 5)  # nothing to compare, and what could not be built or measured
+UNDECIDED_CODES = (4, 5)  # nothing to compare, and what could not be built or measured
 
 
 class Bisecting(click.Command):
@@ -39,7 +39,7 @@ class Bisecting(click.Command):
         except click.exceptions.Exit as ended:
             raise click.exceptions.Exit({0: GOOD, 3: BAD}.get(ended.exit_code, UNKNOWN)) from None
         except PerfError as error:
-            error.exit_code = UNKNOWN if error.exit_code in OPEN or isinstance(error, BadConfig) else ABORT
+            error.exit_code = UNKNOWN if error.exit_code in UNDECIDED_CODES or isinstance(error, BadConfig) else ABORT
             raise
         except click.ClickException as error:
             error.show()

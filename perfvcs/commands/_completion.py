@@ -127,9 +127,9 @@ def _revisions(repository: Repository) -> Iterable[str]:
 
 def _jobs(repository: Repository) -> Iterable[str]:
     from perfvcs.jobs.config import load
-    from perfvcs.rules import FILE
+    from perfvcs.rules import RULES_FILE
 
-    return (job.name for job in load(repository.project.root / FILE).job)
+    return (job.name for job in load(repository.project.root / RULES_FILE).job)
 
 
 def _benchmarks(repository: Repository) -> Iterable[str]:

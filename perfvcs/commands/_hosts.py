@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from perfvcs.measure.progress import Progress
     from perfvcs.repository import Repository
 
-TOGETHER = "--tls-ca, --tls-cert and --tls-key go with --scheduler"
+TLS_NEEDS_SCHEDULER = "--tls-ca, --tls-cert and --tls-key go with --scheduler"
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
@@ -39,14 +39,14 @@ def present(scheduler: str, root: Path, tls: tuple[str, str, str]) -> list[Facts
     """The hosts behind a scheduler as they are now; none without a scheduler."""
     if not scheduler:
         if any(tls):
-            raise click.UsageError(TOGETHER)
+            raise click.UsageError(TLS_NEEDS_SCHEDULER)
         return []
     from perfvcs.hosts.cluster import Tls, connected
     from perfvcs.jobs.config import Config, load
     from perfvcs.measure.progress import shown
-    from perfvcs.rules import FILE
+    from perfvcs.rules import RULES_FILE
 
-    config = load(root / FILE) if (root / FILE).is_file() else Config()
+    config = load(root / RULES_FILE) if (root / RULES_FILE).is_file() else Config()
     with shown(quiet=True) as progress, connected(scheduler, config.hosts, Tls(*tls), progress) as cluster:
         return [cluster.facts[host] for host in sorted(set(cluster.workers().values()))]
 
@@ -67,7 +67,7 @@ def executing(
         return distrusted(repository) if repository is not None else {}
 
     if any(tls) and not scheduler:
-        raise click.UsageError(TOGETHER)
+        raise click.UsageError(TLS_NEEDS_SCHEDULER)
     if not any(tls):
         with chosen(scheduler, config, progress, distrusted=distrusted) as executor:
             yield executor

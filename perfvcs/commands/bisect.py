@@ -65,10 +65,10 @@ def command(
     from perfvcs.reports.bisect_document import json
     from perfvcs.reports.suspects import suspected
     from perfvcs.repository import Repository
-    from perfvcs.rules import FILE
+    from perfvcs.rules import RULES_FILE
 
     repository = Repository.find(create=True)
-    config = load(repository.project.root / FILE)
+    config = load(repository.project.root / RULES_FILE)
     asked = Asked(
         good, bad, resolved(repository, config, TargetFilter(jobs, unit, metric, improvement)),
         seconds(budget, "--budget") if budget else None, None if delta is None else delta / 100, fresh, merged,
@@ -109,13 +109,13 @@ def _blame(repository: Repository, bisection: Bisection, *, wait: bool, silent: 
     from perfvcs.locate.comparison import Choice
     from perfvcs.measure.progress import shown
     from perfvcs.reports.blame import lines
-    from perfvcs.rules import FILE
+    from perfvcs.rules import RULES_FILE
 
     a, b, benchmark = asked(repository, [bisection.span.commits[named[0]]])
     exact: Choice = "bytecodes" if bisection.target.metric == "bytecodes" else "auto"
     request = BlameRequest(a, b, benchmark or bisection.target.job, exact, wait=wait)
     with shown(quiet=silent, doing="blaming") as progress:
-        said = blame(repository, load(repository.project.root / FILE), request, progress)
+        said = blame(repository, load(repository.project.root / RULES_FILE), request, progress)
     store(repository, said)
     if not silent:
         echo("\n".join(lines(said)))

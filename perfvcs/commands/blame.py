@@ -59,11 +59,11 @@ def command(
     else:
         from perfvcs.jobs.config import load as configuration
         from perfvcs.jobs.config import seconds
-        from perfvcs.rules import FILE
+        from perfvcs.rules import RULES_FILE
 
         request = BlameRequest(a, b, benchmark, metric, delta / 100, seconds(budget, "--budget"), prove=not no_proof, wait=wait)  # type: ignore[arg-type]
         with shown(quiet=quiet or as_json or as_sarif) as progress:
-            found = blame(repository, configuration(repository.project.root / FILE), request, progress)
+            found = blame(repository, configuration(repository.project.root / RULES_FILE), request, progress)
         store(repository, found)
     if output:
         _write(found, output)

@@ -148,10 +148,10 @@ def _measured(
     from perfvcs.measure.progress import shown
     from perfvcs.measure.request import Request
     from perfvcs.reports.check import measure
-    from perfvcs.rules import FILE
+    from perfvcs.rules import RULES_FILE
 
     request = Request(**asked)  # type: ignore[arg-type]
-    config = load(repository.project.root / FILE)
+    config = load(repository.project.root / RULES_FILE)
     with shown(quiet=silent) as progress, executing(request.scheduler, config, progress, tls, repository) as executor:
         return measure(repository, revisions, request, progress, method=method, delta=delta, within=within,
                        select=select, executor=executor)  # fmt: skip
@@ -176,7 +176,7 @@ def _audit(
     from perfvcs.measure.request import Request
     from perfvcs.reports.audit import audit, measure
     from perfvcs.repository import Repository
-    from perfvcs.rules import FILE
+    from perfvcs.rules import RULES_FILE
 
     if len(revisions) > 1 or any(".." in revision for revision in revisions):
         raise click.UsageError("--audit takes one revision, which is measured against itself")
@@ -184,7 +184,7 @@ def _audit(
         raise click.UsageError("--audit cannot be combined with --measure, --gate, --markdown or --quiet")
     revision = revisions[0] if revisions else "HEAD"
     repository = Repository.find(create=True)
-    request, config = Request(**asked), load(repository.project.root / FILE)  # type: ignore[arg-type]
+    request, config = Request(**asked), load(repository.project.root / RULES_FILE)  # type: ignore[arg-type]
     # hosts whose audits failed are measured, too: how else could they be trusted again
     with shown(quiet=as_json) as progress, executing(request.scheduler, config, progress, tls, None) as executor:
         outcome = measure(repository, revision, request, progress, delta, executor)

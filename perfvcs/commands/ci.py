@@ -26,9 +26,9 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str) -> float
 
 
 def _name(ctx: click.Context, parameter: click.Parameter, text: str) -> str:  # noqa: ARG001
-    from perfvcs.ci.summary import NAME
+    from perfvcs.ci.summary import SAFE_NAME
 
-    if not NAME.fullmatch(text):
+    if not SAFE_NAME.fullmatch(text):
         raise click.UsageError(f"--name {text!a:.40} is not a name: take up to 60 letters, digits and . _ -")
     return text
 

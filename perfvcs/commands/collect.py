@@ -79,11 +79,11 @@ def command(
     from perfvcs.measure.unfinished import choose
     from perfvcs.reports.text import stored
     from perfvcs.repository import Repository
-    from perfvcs.rules import FILE
+    from perfvcs.rules import RULES_FILE
 
     words = click.get_current_context().meta["perfvcs.command"]
     project = Project.find()
-    config = single(list(words)) if words else load(project.root / FILE)
+    config = single(list(words)) if words else load(project.root / RULES_FILE)
     request, tls = Request(**asked), (tls_ca, tls_cert, tls_key)  # type: ignore[arg-type]
     selects = select or (announced is not None and config.hook.select)
     if selects and (words or goes_on):

@@ -8,7 +8,7 @@ import click
 
 from perfvcs.commands._output import echo
 
-MANY = 20  # files from which on progress is worth showing
+PROGRESS_FILES = 20  # files from which on progress is worth showing
 
 
 @click.command()
@@ -66,7 +66,7 @@ def command(
     options = parse_options(format_name, pairs) if format_name else {}
     commits = [repository.project.resolve(revision) for revision in revisions]
     intake = Intake(repository, commits, format_name, options, name, in_turns, renamings(renamed) if renamed else {})
-    few = len(files) < MANY and not any(map(is_folder, files))
+    few = len(files) < PROGRESS_FILES and not any(map(is_folder, files))
     with shown(quiet=quiet or few, doing="importing") as progress:
         intake.store(files, progress, lambda message: echo(f"perf: {shorten(message, 2000)}", err=True))
     if not quiet:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from perfvcs.measure.trial import Trial
     from perfvcs.repository import Repository
 
-NAMED = 20  # dropped entries that are named
+MOST_NAMED_ENTRIES = 20  # dropped entries that are named
 LONGEST_MESSAGE, LONGEST_COMMAND = 300, 60
 
 
@@ -68,10 +68,10 @@ def _adopt(project: Project) -> None:
     from perfvcs.text.characters import shorten
 
     adoption = adopt(project)
-    for one in adoption.dropped[:NAMED]:
+    for one in adoption.dropped[:MOST_NAMED_ENTRIES]:
         echo(f"dropped {shorten(one, LONGEST_MESSAGE)}")
-    if len(adoption.dropped) > NAMED:
-        echo(f"dropped {len(adoption.dropped) - NAMED} more")
+    if len(adoption.dropped) > MOST_NAMED_ENTRIES:
+        echo(f"dropped {len(adoption.dropped) - MOST_NAMED_ENTRIES} more")
     dropped = f"{len(adoption.dropped)} dropped" if adoption.dropped else "nothing dropped"
     echo(f"adopted {adoption.home}: {counted(adoption.profiles, 'profile')}, {dropped}")
 
@@ -79,30 +79,30 @@ def _adopt(project: Project) -> None:
 def _configure(repository: Repository, *, attempt: bool) -> None:
     """Write perf.toml unless it is there; a link there, even one to nothing, is left alone."""
     from perfvcs.jobs.proposals import placeholder, proposals
-    from perfvcs.rules import FILE
+    from perfvcs.rules import RULES_FILE
     from perfvcs.text.characters import shorten
     from perfvcs.wholefile import write
 
     project = repository.project
-    path = project.root / FILE
+    path = project.root / RULES_FILE
     if path.exists() or path.is_symlink():
-        echo(f"kept {FILE}")
+        echo(f"kept {RULES_FILE}")
         return
     found = proposals(project.root)
     attempt = attempt and bool(found) and project.head is not None and not project.bare
     trial = _tried(repository, found) if attempt else None
     if trial is not None:
         write(path, trial.proposal.toml(trial.seconds).encode())
-        echo(f"wrote {FILE}: {trial.proposal.found}")
+        echo(f"wrote {RULES_FILE}: {trial.proposal.found}")
         command = shorten(trial.proposal.cmd, LONGEST_COMMAND)
         echo(f"`{command}` runs in {duration(trial.seconds)}; perf collect will take about {duration(trial.collect)}")
-        echo(f"next: look at {FILE}, commit it, and measure with `perf collect`")
+        echo(f"next: look at {RULES_FILE}, commit it, and measure with `perf collect`")
         return
     chosen = found[0] if found else placeholder(project.root)
     write(path, chosen.toml().encode())
     state = " (it did not run here)" if attempt else " (not tried)" if found else ""
-    echo(f"wrote {FILE}: {chosen.found}{state}")
-    echo(f"next: look at {FILE}{', correct what it runs' if attempt else ''}, commit it, and measure with `perf collect`")
+    echo(f"wrote {RULES_FILE}: {chosen.found}{state}")
+    echo(f"next: look at {RULES_FILE}{', correct what it runs' if attempt else ''}, commit it, and measure with `perf collect`")
 
 
 def _tried(repository: Repository, proposals: list[Proposal]) -> Trial | None:

@@ -34,10 +34,10 @@ def command(*, delta: float, budget: str, quiet: bool, as_json: bool, **asked: o
     from perfvcs.measure.progress import shown
     from perfvcs.reports.mutate import json, lines
     from perfvcs.repository import Repository
-    from perfvcs.rules import FILE
+    from perfvcs.rules import RULES_FILE
 
     repository = Repository.find(create=True)
     request = GuardRequest(delta=delta / 100, budget=seconds(budget, "--budget"), **asked)  # type: ignore[arg-type]
     with shown(quiet=quiet or as_json) as progress:
-        found = guard(repository, load(repository.project.root / FILE), request, progress)
+        found = guard(repository, load(repository.project.root / RULES_FILE), request, progress)
     echo(json(found) if as_json else "\n".join(lines(found)))

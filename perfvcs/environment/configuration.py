@@ -10,7 +10,19 @@ if TYPE_CHECKING:
     from perfvcs.profile import Environment
 
 UNKNOWN = "unknown"
-PARTS = ("cpu", "processors", "memory", "virtual", "os", "kernel", "libc", "compiler", "hugepages", "git", "perfvcs python")
+CONFIGURATION_PARTS = (
+    "cpu",
+    "processors",
+    "memory",
+    "virtual",
+    "os",
+    "kernel",
+    "libc",
+    "compiler",
+    "hugepages",
+    "git",
+    "perfvcs python",
+)
 VALUE = 60  # characters of a value
 
 
@@ -22,7 +34,7 @@ def host_of(environment: Environment) -> str:
 def configuration(environment: Environment) -> dict[str, str]:
     """What is known of the host, by part; notes are more exact than the fields of the same name."""
     known = {**environment.fields, **environment.notes}
-    return {part: known[part] for part in PARTS if known.get(part)}
+    return {part: known[part] for part in CONFIGURATION_PARTS if known.get(part)}
 
 
 def changes(before: Environment, after: Environment) -> list[str]:
@@ -30,7 +42,7 @@ def changes(before: Environment, after: Environment) -> list[str]:
     old, new = configuration(before), configuration(after)
     parts = [
         ("host", host_of(before), host_of(after)),
-        *((part, old[part], new[part]) for part in PARTS if part in old and part in new),
+        *((part, old[part], new[part]) for part in CONFIGURATION_PARTS if part in old and part in new),
     ]
     differing = [(part, was, now) for part, was, now in parts if was != now and UNKNOWN not in (was, now)]
     return [f"{part} {shorten(was, VALUE)} -> {shorten(now, VALUE)}" for part, was, now in differing]

@@ -11,20 +11,20 @@ from perfvcs.text.characters import shorten
 if TYPE_CHECKING:
     from perfvcs.profile import Environment
 
-FIRST = ("cpu", "machine", "kernel", "python", "compiler", "libc")  # what tells environments apart at a glance
-WORDS = 40  # characters of a name
+FIRST_PARTS = ("cpu", "machine", "kernel", "python", "compiler", "libc")  # what tells environments apart at a glance
+NAME_CHARACTERS = 40  # characters of a name
 FINGERPRINT_DIGITS = 10  # of a fingerprint
 
 
 def names(several: Iterable[Environment]) -> dict[str, str]:
     """By fingerprint a name that no other has: the values of at most two fields in which they differ, else with the fingerprint."""
     known = {one.fingerprint: one for one in several}
-    order = [*FIRST, *sorted({name for one in known.values() for name in one.fields} - {*FIRST})]
+    order = [*FIRST_PARTS, *sorted({name for one in known.values() for name in one.fields} - {*FIRST_PARTS})]
     telling = [name for name in order if len({one.fields.get(name) for one in known.values()}) > 1]
     if len(known) == 1:
-        telling = [name for name in FIRST[:1] if all(name in one.fields for one in known.values())]
+        telling = [name for name in FIRST_PARTS[:1] if all(name in one.fields for one in known.values())]
     found = {
-        mark: shorten(", ".join(one.fields.get(name, f"no {name}") for name in telling[:2]), WORDS)
+        mark: shorten(", ".join(one.fields.get(name, f"no {name}") for name in telling[:2]), NAME_CHARACTERS)
         or mark[:FINGERPRINT_DIGITS]
         or "unknown"
         for mark, one in known.items()

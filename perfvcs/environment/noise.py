@@ -13,7 +13,7 @@ from perfvcs.text.words import counted
 ROOT_FOLDER = Path("/")
 UTMP = Path("/var/run/utmp")  # where glibc keeps who is logged in
 LOAD = 0.5  # of the processors, before measuring
-OTHERS = 0.25  # of the processors, used by other programs while measuring
+BUSY_SHARE = 0.25  # of the processors, used by other programs while measuring
 PRESSURE = 0.10  # of the time, some process waited for a processor
 STEAL = 0.02  # of the processor time
 MIN_SPAN = 1.0  # seconds: the counters tick 100 times a second, so that shares of a shorter time say nothing
@@ -58,7 +58,7 @@ def warnings(before: Noise, after: Noise) -> list[str]:
     if before.load is not None and before.load > LOAD * before.processors:
         busy.append(f"the load average was {before.load:.1f} on {_processors(before)} before measuring")
     others = _others(before, after)
-    if others is not None and others > OTHERS * after.processors:
+    if others is not None and others > BUSY_SHARE * after.processors:
         busy.append(f"other programs used {others:.1f} of {_processors(after)} while measuring")
     waited = _share(before, after, "pressure")
     waited = waited if waited is not None else after.pressure10

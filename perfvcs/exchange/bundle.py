@@ -18,14 +18,14 @@ from perfvcs.text.words import counted
 if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
-MARKS = (b"# v2 git bundle\n", b"# v3 git bundle\n")
+BUNDLE_SIGNATURES = (b"# v2 git bundle\n", b"# v3 git bundle\n")
 
 
 def is_bundle(path: Path) -> bool:
     """Whether a file begins as git's bundles do; one that cannot be read does not."""
     try:
         with path.open("rb") as file:
-            return path.is_file() and file.read(len(MARKS[0])) in MARKS
+            return path.is_file() and file.read(len(BUNDLE_SIGNATURES[0])) in BUNDLE_SIGNATURES
     except OSError:
         return False
 

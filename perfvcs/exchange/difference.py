@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from perfvcs.store.document import PROFILE_PATH
 from perfvcs.store.removal import profile_of
 
-PLAIN = "100644"
-KINDS = {"120000": "a symbolic link", "160000": "a submodule", "100755": "an executable file"}
+PLAIN_MODE = "100644"
+MODE_NAMES = {"120000": "a symbolic link", "160000": "a submodule", "100755": "an executable file"}
 
 
 @dataclass
@@ -36,10 +36,10 @@ class StoreDifference:
         return found
 
     def _sort(self, path: str, there: tuple[str, str], here: tuple[str, str]) -> None:
-        their, our = (blob if mode == PLAIN else None for mode, blob in (there, here))
+        their, our = (blob if mode == PLAIN_MODE else None for mode, blob in (there, here))
         profile = profile_of(path)
         if their is None and there[1].strip("0"):
-            self.strange[path] = KINDS.get(there[0], "of an unknown kind")
+            self.strange[path] = MODE_NAMES.get(there[0], "of an unknown kind")
         elif profile is not None:
             self.removals[profile] = (their, our)
             return

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from perfvcs.profile import Profile
     from perfvcs.repository import Repository
 
-NAMED = 5  # commits or names in a message
+MOST_NAMED = 5  # commits or names in a message
 
 
 class IntakeProgress(Protocol):
@@ -113,12 +113,14 @@ class Intake:
         if self.moved:
             lines.append(f"{_named(self.moved)} another commit than --commit")
         if self.titles:
-            names = ", ".join(shorten(name) for name in sorted(self.titles)[:NAMED]) + ", ..." * (len(self.titles) > NAMED)
+            names = ", ".join(shorten(name) for name in sorted(self.titles)[:MOST_NAMED]) + ", ..." * (
+                len(self.titles) > MOST_NAMED
+            )
             lines.append(f"named after the file: {names}; only benchmarks of one name are compared, --name gives it")
         foreign = [commit for commit, when in self._dates.known.items() if when is None]
         if foreign:
-            more = f" and {len(foreign) - NAMED:,} more" if len(foreign) > NAMED else ""
-            lines.append(f"not commits of this repository: {', '.join(commit[:10] for commit in foreign[:NAMED])}{more}")
+            more = f" and {len(foreign) - MOST_NAMED:,} more" if len(foreign) > MOST_NAMED else ""
+            lines.append(f"not commits of this repository: {', '.join(commit[:10] for commit in foreign[:MOST_NAMED])}{more}")
         return lines
 
     def _profiles(

@@ -22,7 +22,7 @@ from perfvcs.store.removal import REMOVED_FOLDER as REMOVED
 from perfvcs.store.removal import place_of
 
 REFERENCE = "refs/perf/profiles"  # of a remote
-FOLDER = "remotes"  # in .perf
+REMOTES_FOLDER = "remotes"  # in .perf
 LARGEST_DOCUMENT = 1 << 28  # bytes of a document that is taken over
 CONFIG = f"""\
 [core]
@@ -34,7 +34,7 @@ CONFIG = f"""\
 	promisor = true
 	partialclonefilter = blob:limit={SMALL}
 """.encode()
-KEPT = ("refs/known/", "refs/lost/")
+KEPT_REFERENCES = ("refs/known/", "refs/lost/")
 UNUSABLE = re.compile(
     "promisor remote|unable to read|is corrupt|(invalid|bad) object|missing"
 )  # what git says of a damaged repository
@@ -70,7 +70,7 @@ class Mirror:
     @contextmanager
     def opened(cls, home: Path, store: Store) -> Iterator[Mirror]:
         """The mirror in a ``.perf``, for one exchange at a time; what a killed one left is swept up."""
-        folder = make_folder(home / FOLDER)
+        folder = make_folder(home / REMOTES_FOLDER)
         with hold(folder / "lock", wait=True):
             mirror = cls(folder.absolute(), store)
             mirror._prepare()
@@ -82,7 +82,7 @@ class Mirror:
     @classmethod
     def exists(cls, home: Path) -> bool:
         """Whether any remote was ever seen."""
-        return (home / FOLDER / "known").is_dir()
+        return (home / REMOTES_FOLDER / "known").is_dir()
 
     @classmethod
     def seen(cls, home: Path, store: Store, remote: Remote, head: str | None) -> StoreDifference | None:
@@ -90,7 +90,7 @@ class Mirror:
 
         Nothing is asked of it, and nothing waited for.
         """
-        known = cls((home / FOLDER).absolute(), store)._known
+        known = cls((home / REMOTES_FOLDER).absolute(), store)._known
         with suppress(GitFailed):
             return _compared(known, _reference(remote), head)
         return None
@@ -108,10 +108,10 @@ class Mirror:
         listed = self._known.run("for-each-ref", "--format=%(objectname) %(refname)").decode("utf-8", "surrogateescape")
         seen = [(commit, reference) for line in listed.split("\n") for commit, space, reference in [line.partition(" ")] if space]
         for _, reference in seen:
-            if not reference.startswith(KEPT):
+            if not reference.startswith(KEPT_REFERENCES):
                 self._known.run("update-ref", "-d", reference)
         # each commit that is kept is as far as we look back
-        shallow = sorted({commit for commit, reference in seen if reference.startswith(KEPT)})
+        shallow = sorted({commit for commit, reference in seen if reference.startswith(KEPT_REFERENCES)})
         wholefile.write(known / "shallow", "".join(f"{commit}\n" for commit in shallow).encode())
 
     def _sweep(self) -> None:

@@ -17,7 +17,7 @@ from perfvcs.store.document import Damaged, verified
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted
 
-NAMED = 3  # refused paths in a message
+MOST_NAMED_PATHS = 3  # refused paths in a message
 
 
 class Refused(PerfError):
@@ -55,8 +55,10 @@ class Pulled:
     def raise_refused(self) -> None:
         """Raise Refused where anything was."""
         if self.refused:
-            named = "; ".join(f"{shorten(path, 100)} is {shorten(why, 150)}" for path, why in list(self.refused.items())[:NAMED])
-            more = f"; and {len(self.refused) - NAMED:,} more" if len(self.refused) > NAMED else ""
+            named = "; ".join(
+                f"{shorten(path, 100)} is {shorten(why, 150)}" for path, why in list(self.refused.items())[:MOST_NAMED_PATHS]
+            )
+            more = f"; and {len(self.refused) - MOST_NAMED_PATHS:,} more" if len(self.refused) > MOST_NAMED_PATHS else ""
             raise Refused(f"refused {counted(len(self.refused), 'file')} of {self.remote}: {named}{more}; the others were stored")
 
 

@@ -17,7 +17,7 @@ from perfvcs.store.locks import Contended
 from perfvcs.store.removal import place_of
 from perfvcs.text.words import counted
 
-PATIENCE = 1200.0  # seconds that a push keeps trying against others
+PUSH_SECONDS = 1200.0  # seconds that a push keeps trying against others
 FIRST_WAIT = 8.0  # times as long as a try took, at most, after the first one; twice as long after each further one
 LONGEST_WAIT = 60.0  # seconds
 MOST_ALIKE = 6  # failed tries while the remote does not change
@@ -53,7 +53,7 @@ def push(mirror: Mirror, store: Store, remote: Remote, *, dry: bool = False) -> 
     Nothing there is ever replaced: a push that somebody else has overtaken begins again with what is there then, after a random time
     that grows. Raises RemoteFailed, Contended, OtherFormat, TooMuch.
     """
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + PUSH_SECONDS
     tries = lost = 0
     tips: list[str | None] = []
     while True:

@@ -19,7 +19,7 @@ from perfvcs.text.words import counted
 if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
-PATIENCE = 20.0  # seconds in which a remote must say whether it has profiles
+ANSWER_SECONDS = 20.0  # seconds in which a remote must say whether it has profiles
 
 
 class RemoteDifference(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ def pull_if_any(repository: Repository, last: int | None = None) -> Pulled | Non
         remote = Remote.find(repository.project)
     except NoRemote:
         return None
-    return pull_from(repository, last=last) if remote.tip(REFERENCE, PATIENCE) else None
+    return pull_from(repository, last=last) if remote.tip(REFERENCE, ANSWER_SECONDS) else None
 
 
 def squash(repository: Repository, name: str | None = None) -> str:

@@ -12,14 +12,14 @@ from perfvcs.validity import Malformed
 
 FORMAT = "criterion"
 NEWEST = "new"
-FOLDERS = (NEWEST, "base", "change")  # of a benchmark: its last run, what that was compared with, and how both differ
+RUN_FOLDERS = (NEWEST, "base", "change")  # of a benchmark: its last run, what that was compared with, and how both differ
 ESTIMATES = "estimates.json"  # in each of them
 NAME, SAMPLE = "benchmark.json", "sample.json"
 
 
 def is_part(folder: Path, names: Sequence[str]) -> bool:
     """Whether a folder with files of these names is one of a benchmark of Criterion, whose single files are not profiles."""
-    return folder.name in FOLDERS and ESTIMATES in names
+    return folder.name in RUN_FOLDERS and ESTIMATES in names
 
 
 def is_newest(folder: Path, names: Sequence[str]) -> bool:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 TEXTS = ("commit", "dirty", "started", "session", "version", "job", "collector", "environment", "uid", "metric", "unit")
 WHOLE = ("binary", "execution", "iteration", "mark")
 COLUMNS = (*TEXTS[:-2], "size", *WHOLE, "metric", "value", "unit")
-ENDINGS = (".csv", ".jsonl", ".parquet", ".arrow")
-BATCH = 50_000  # rows that are in memory as arrow's
-NEEDED = "tables in {} need pyarrow: pip install perfvcs[arrow]; .csv and .jsonl need nothing"
+FILE_ENDINGS = (".csv", ".jsonl", ".parquet", ".arrow")
+ROWS_AT_ONCE = 50_000  # rows that are in memory as arrow's
+NEEDS_PYARROW = "tables in {} need pyarrow: pip install perfvcs[arrow]; .csv and .jsonl need nothing"
 
 
 def write(repository: Repository, names: Sequence[str], jobs: Sequence[str], path: Path, *, force: bool) -> int:
@@ -30,8 +30,8 @@ def write(repository: Repository, names: Sequence[str], jobs: Sequence[str], pat
 
     ``names`` are revisions, ranges ``A..B``, or single profiles; the ending of ``path`` says what is written. Raises UsageError.
     """
-    if path.suffix not in ENDINGS:
-        raise UsageError(f"{path.name}: a table is a file with the ending {', '.join(ENDINGS)}")
+    if path.suffix not in FILE_ENDINGS:
+        raise UsageError(f"{path.name}: a table is a file with the ending {', '.join(FILE_ENDINGS)}")
     profiles = (
         profile for _, profile in repository.store.read_many(_selected(repository, names, jobs), at=repository.index.head)
     )
@@ -117,7 +117,7 @@ def _parquet(file: IO[bytes], table: Iterable[tuple[Any, ...]]) -> int:
     try:
         from pyarrow import parquet
     except ImportError:
-        raise UsageError(NEEDED.format("Parquet")) from None
+        raise UsageError(NEEDS_PYARROW.format("Parquet")) from None
     with parquet.ParquetWriter(file, _schema(), compression="zstd") as writer:
         return _batches(table, writer.write_batch)
 
@@ -126,7 +126,7 @@ def _arrow(file: IO[bytes], table: Iterable[tuple[Any, ...]]) -> int:
     try:
         import pyarrow
     except ImportError:
-        raise UsageError(NEEDED.format("Arrow")) from None
+        raise UsageError(NEEDS_PYARROW.format("Arrow")) from None
     with pyarrow.ipc.new_file(file, _schema(), options=pyarrow.ipc.IpcWriteOptions(compression="zstd")) as writer:
         return _batches(table, writer.write_batch)
 
@@ -144,7 +144,7 @@ def _batches(table: Iterable[tuple[Any, ...]], write_batch: Any) -> int:
     import pyarrow
 
     schema, rest, count = _schema(), iter(table), 0
-    while batch := list(islice(rest, BATCH)):
+    while batch := list(islice(rest, ROWS_AT_ONCE)):
         columns = zip(*batch, strict=True)
         arrays = [pyarrow.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
         write_batch(pyarrow.record_batch(arrays, schema=schema))

@@ -11,7 +11,7 @@ from pathlib import Path
 from perfvcs.descriptors import plain, remove
 from perfvcs.errors import NO_SPACE, UsageError
 from perfvcs.gate.inspection import (
-    FOLDER,
+    PERF_FOLDER,
     Untrusted,
     beside,
     beside_git,
@@ -26,7 +26,7 @@ from perfvcs.gate.record import BEGUN, TOKEN_FILE, GateRecord, read, write
 from perfvcs.git.project import NoRepository, Project
 from perfvcs.lock import alone_in
 
-__all__ = ["FOLDER", "Untrusted", "enter", "made", "make", "nothing", "place", "settle", "stamp"]
+__all__ = ["PERF_FOLDER", "Untrusted", "enter", "made", "make", "nothing", "place", "settle", "stamp"]
 
 
 def enter(project: Project) -> Path:

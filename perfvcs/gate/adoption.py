@@ -17,8 +17,12 @@ from perfvcs.lock import alone_in, hold
 from perfvcs.store import Store, layout
 from perfvcs.store.document import Damaged, verified
 
-KEPT = {"log": (".log", ".log.1"), "pages": (".html",), "aside": (".json",)}  # folders whose plain files of these kinds stay
-BATCH = 1000  # documents that one git process reads
+KEPT_FILES = {
+    "log": (".log", ".log.1"),
+    "pages": (".html",),
+    "aside": (".json",),
+}  # folders whose plain files of these kinds stay
+DOCUMENTS_PER_READ = 1000  # documents that one git process reads
 
 
 @dataclass(frozen=True)
@@ -70,8 +74,8 @@ def _clean(home: Path) -> list[str]:
     """Remove what is derived and what is scratch."""
     dropped = []
     for name in entries(home):
-        if name in KEPT and (home / name).is_dir():
-            dropped += _without_links(home / name, KEPT[name])
+        if name in KEPT_FILES and (home / name).is_dir():
+            dropped += _without_links(home / name, KEPT_FILES[name])
         elif name not in ("store", "lock", TOKEN_FILE):
             remove(home / name)
     return dropped
@@ -83,7 +87,7 @@ def _profiles(store: Store) -> tuple[int, list[str]]:
         return 0, []
     count, broken = 0, {}
     waiting = store.entries()
-    while batch := list(islice(waiting, BATCH)):
+    while batch := list(islice(waiting, DOCUMENTS_PER_READ)):
         for path, document in store.documents({entry.path: entry.new for entry in batch if entry.new}):
             try:
                 verified(path, document)

@@ -14,7 +14,7 @@ from perfvcs.git.command import GitError, git
 from perfvcs.git.project import NoRepository, Project
 from perfvcs.store import layout
 
-FOLDER = ".perf"
+PERF_FOLDER = ".perf"
 ADOPT = "if its profiles are yours, run `perf init --adopt`; otherwise delete it"
 
 
@@ -24,7 +24,7 @@ class Untrusted(NoRepository):
 
 def beside(project: Project) -> Path:
     """The usual place of ``.perf``: beside ``.git``, inside a bare repository."""
-    return project.home / FOLDER
+    return project.home / PERF_FOLDER
 
 
 def beside_git(project: Project, home: Path) -> str:
@@ -68,7 +68,7 @@ def untracked(project: Project, home: Path) -> None:
     if home.parent == project.common_dir:  # nothing is checked out around it
         return
     try:
-        tracked = git(home.parent, "ls-files", "-z", "--", f":(icase){FOLDER}")
+        tracked = git(home.parent, "ls-files", "-z", "--", f":(icase){PERF_FOLDER}")
     except GitError as error:
         raise Untrusted(f"cannot see whether git tracks {home}: {error}") from None
     if tracked:
@@ -76,7 +76,7 @@ def untracked(project: Project, home: Path) -> None:
             if (record := read(project)) is not None:
                 write(project, GateRecord.new(record.store))
         first = tracked.partition("\0")[0]
-        cure = f"run `git rm -r --cached {FOLDER}`, then `perf init --adopt`, or delete {FOLDER}"
+        cure = f"run `git rm -r --cached {PERF_FOLDER}`, then `perf init --adopt`, or delete {PERF_FOLDER}"
         raise Untrusted(f"git tracks `{first}`, and what comes with a commit is not trusted: {cure}")
 
 

@@ -13,7 +13,7 @@ from perfvcs.errors import NO_SPACE, UsageError
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.git.project import NoRepository, Project
 
-NAME = "perfvcs"  # in the git folder that all worktrees share
+RECORD_FOLDER = "perfvcs"  # in the git folder that all worktrees share
 TOKEN_FILE, BEGUN = "token", "token.new"  # in .perf; BEGUN is renamed when it is whole
 HEX = re.compile(r"[0-9a-f]{64}")
 LARGEST_RECORD = 1 << 16  # bytes
@@ -47,7 +47,7 @@ class GateRecord(msgspec.Struct, frozen=True):
 
 def read(project: Project) -> GateRecord | None:
     """The record of a repository; None where there is none. Raises UnreadableRecord."""
-    path = project.common_dir / NAME
+    path = project.common_dir / RECORD_FOLDER
     try:
         with open(plain(path, os.O_RDONLY), "rb") as file:
             found = msgspec.json.decode(file.read(LARGEST_RECORD), type=GateRecord)
@@ -66,7 +66,7 @@ def read(project: Project) -> GateRecord | None:
 
 def write(project: Project, record: GateRecord) -> None:
     """Keep a record, whole or not at all; raises UsageError where the git folder cannot be written, OSError where there is no space."""
-    path = project.common_dir / NAME
+    path = project.common_dir / RECORD_FOLDER
     try:
         wholefile.write(path, msgspec.json.encode(record) + b"\n", 0o600)
     except OSError as error:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from perfvcs.git.project import Project
 
-LOOKED_AT = 200  # references, the newest first
-KINDS = ("refs/heads", "refs/remotes", "refs/pull", "refs/merge-requests")
+MOST_REFERENCES = 200  # references, the newest first
+BRANCH_FOLDERS = ("refs/heads", "refs/remotes", "refs/pull", "refs/merge-requests")
 REQUEST = re.compile(r"refs/(?:remotes/[^/]+/)?(?:pull|pr|merge-requests)/(\d{1,9})(?:/head)?")
 
 
@@ -26,8 +26,8 @@ class Unmerged:
 def unmerged(project: Project, into: str) -> Iterator[Unmerged]:
     """The branches and pull requests that a commit does not contain, the newest first, each commit under one name."""
     listed = project.git(
-        "for-each-ref", "--sort=-committerdate", f"--count={LOOKED_AT}", f"--no-merged={into}",
-        "--format=%(objecttype) %(objectname) %(symref) %(refname)", *KINDS,
+        "for-each-ref", "--sort=-committerdate", f"--count={MOST_REFERENCES}", f"--no-merged={into}",
+        "--format=%(objecttype) %(objectname) %(symref) %(refname)", *BRANCH_FOLDERS,
     )  # fmt: skip
     found = []
     for line in listed.split("\n") if listed else ():

@@ -15,7 +15,7 @@ STORE_BRANCH = "refs/heads/main"
 # bytes; of a few objects fast-import compresses what it writes twice: first a pack, then each of them
 LARGE_BLOB = 1 << 19
 ASKED_AT_ONCE = 1500  # bytes of paths asked of fast-import at a time: the answers fit into the smallest pipe, 4 KiB
-PLAIN = re.compile(rb"[a-zA-Z0-9/._-]+")  # a path that fast-import takes as it is
+PLAIN_PATH = re.compile(rb"[a-zA-Z0-9/._-]+")  # a path that fast-import takes as it is
 FAST = ("-c", "pack.compression=1")  # of large documents, most of the time goes into compressing; 6 % more bytes
 
 
@@ -29,7 +29,7 @@ def blob_id(content: bytes) -> str:
 def quote(path: str) -> bytes:
     """A path as fast-import reads it, whatever is in it."""
     name = os.fsencode(path)
-    return name if PLAIN.fullmatch(name) else b'"' + b"".join(b"\\%03o" % byte for byte in name) + b'"'
+    return name if PLAIN_PATH.fullmatch(name) else b'"' + b"".join(b"\\%03o" % byte for byte in name) + b'"'
 
 
 def _folder(path: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perfvcs.statistics.changepoints.steps import ChangePoint
     from perfvcs.text.naming import Named
 
-AROUND = 12  # commits shown on each side of a step
+COMMITS_AROUND = 12  # commits shown on each side of a step
 LARGEST_EXPONENT = 700.0  # exp of more is beyond a float
 
 Direction = Literal["degradation", "improvement"]
@@ -155,7 +155,7 @@ def described(line: Line, course: Course, point: ChangePoint, low: float, high: 
     # What came after the last measured commit at the old level is under suspicion, measured or not.
     first = places[point.first - 1] + 1 if point.first else places[0]
     last = places[point.last]
-    around = course.levels[max(0, point.place - AROUND) : point.place + AROUND]
+    around = course.levels[max(0, point.place - COMMITS_AROUND) : point.place + COMMITS_AROUND]
     return Finding(
         line, turn, commits[turn], commits[first], commits[last], last - first + 1, drift, relative(point.effect) or 0.0,
         relative(low), relative(high), level(point.before), level(point.after), point.p if isfinite(point.p) else None, point.detectors,

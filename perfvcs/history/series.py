@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 DRAWN_COMMITS = 3000  # the newest measured ones are drawn
 JUDGED = 40  # the newest of them are compared with the one before
-FEW = 12  # commits, below which a level has to be that of most of them
+SHORT_SERIES = 12  # commits, below which a level has to be that of most of them
 MOST_SERIES = 60  # units and metrics, wall time first
 NAMED_FIELDS = ("cpu", "kernel", "python")  # of an environment, with its fingerprint
 
@@ -131,7 +131,7 @@ def _held(levels: Iterable[Level], points: Sequence[Point]) -> Iterator[Level]:
         within = [point for point in points[places.get(level.first, 0) : places.get(level.last, -1) + 1] if not point.aside]
         known = [(point.low, point.high) for point in within if point.low is not None and point.high is not None]
         off = sum(not low <= level.centre <= high for low, high in known)
-        if len(within) >= FEW or 2 * off <= len(known) or len(known) < 2:
+        if len(within) >= SHORT_SERIES or 2 * off <= len(known) or len(known) < 2:
             yield level
 
 

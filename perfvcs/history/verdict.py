@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from perfvcs.summary import Header, Measured
 
 VERSION = 3  # of what is kept
-TOGETHER = 64  # pairs whose profiles are in memory at once
+PAIRS_AT_ONCE = 64  # pairs whose profiles are in memory at once
 OPENED = 200  # profiles whose rows are read if a verdict needs them
 
 
@@ -142,8 +142,8 @@ class Verdicts:
         known = kept.recall(list(keys.values()), list[Verdict])
         new = [pair for pair in asked if keys[pair] not in known] if self._compute else []
         reader = _Reader(self._repository)
-        for start in range(0, len(new), TOGETHER):
-            found = self._computed(new[start : start + TOGETHER], reader)
+        for start in range(0, len(new), PAIRS_AT_ONCE):
+            found = self._computed(new[start : start + PAIRS_AT_ONCE], reader)
             computed = {keys[pair]: rows for pair, rows in found.items()}
             kept.keep(computed)
             known |= computed

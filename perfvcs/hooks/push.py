@@ -16,7 +16,7 @@ from perfvcs.git.project import Project
 from perfvcs.lock import LOCK_POLL
 from perfvcs.measure.announcement import RunningSession, running
 from perfvcs.measure.progress import Progress
-from perfvcs.rules import FILE
+from perfvcs.rules import RULES_FILE
 
 EXIT_DEGRADED, EXIT_OPEN = 3, 4  # exit statuses of `perf check`
 UNCHECKED = 4  # of the hook itself, for the pre-commit framework
@@ -100,7 +100,7 @@ def waiting_time(project: Project) -> float:
     from perfvcs.jobs.config import HookTable, load
 
     try:
-        return load(project.root / FILE).hook.seconds
+        return load(project.root / RULES_FILE).hook.seconds
     except UsageError:
         return HookTable().seconds
 

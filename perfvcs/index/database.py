@@ -12,7 +12,7 @@ from typing import TypeVar
 
 import msgspec
 
-PATIENCE = 60.0  # seconds to wait for another process that writes
+WRITER_SECONDS = 60.0  # seconds to wait for another process that writes
 IN_MEMORY = ":memory:"
 # Not the file's fault: no permission, busy, locked, read-only, disk trouble, disk full, cannot be opened.
 CIRCUMSTANCES = frozenset({3, 5, 6, 8, 10, 13, 14})
@@ -110,7 +110,7 @@ class Database:
             self.discard()
 
     def _open(self) -> sqlite3.Connection:
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + WRITER_SECONDS
         while True:
             try:
                 return self._prepared(str(self.path))
@@ -129,7 +129,7 @@ class Database:
             return self._prepared(IN_MEMORY)
 
     def _prepared(self, where: str) -> sqlite3.Connection:
-        connection = sqlite3.connect(where, timeout=PATIENCE, isolation_level=None)
+        connection = sqlite3.connect(where, timeout=WRITER_SECONDS, isolation_level=None)
         try:
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA trusted_schema = OFF")

@@ -24,8 +24,8 @@ LEVELS_SCHEMA = """
 CREATE TABLE levels (id INTEGER PRIMARY KEY, line INTEGER NOT NULL, packed BLOB NOT NULL);
 CREATE INDEX levels_line ON levels (line)"""
 LEVEL_RECORD = struct.Struct("<IIddII")
-NAMES = ("commit", "profile", "level", "deviation", "executions", "session")
-FIELDS = list(zip(NAMES, ("<u4", "<u4", "<f8", "<f8", "<u4", "<u4"), strict=True))
+LEVEL_FIELDS = ("commit", "profile", "level", "deviation", "executions", "session")
+LEVEL_TYPES = list(zip(LEVEL_FIELDS, ("<u4", "<u4", "<f8", "<f8", "<u4", "<u4"), strict=True))
 WHOSE = struct.Struct("<II")  # its beginning
 ROW_BYTES = 64 * LEVEL_RECORD.size  # bytes of a row: what one more level writes again
 MOST_WAITING = 100_000  # levels that wait in memory
@@ -143,7 +143,7 @@ def table(connection: sqlite3.Connection, numbers: Iterable[int] | None = None) 
         raise struct.error("levels that are not whole records")
     rows.sort(key=itemgetter(0))
     counts = [len(packed) // LEVEL_RECORD.size for _, packed in rows]
-    found = np.frombuffer(b"".join(packed for _, packed in rows), np.dtype(FIELDS))
+    found = np.frombuffer(b"".join(packed for _, packed in rows), np.dtype(LEVEL_TYPES))
     lines = np.repeat(np.array([line for line, _ in rows], dtype=np.int64), counts)
     return LevelTable(
         lines, found["commit"].astype(np.int64), found["level"].astype(np.float64), found["deviation"].astype(np.float64),

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from perfvcs.index.database import Database
     from perfvcs.store import BlobChange, Store
 
-COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")  # of the store; what a damaged file has is given to git only if it is one
-BATCH = 2000  # profiles that one git process reads; only their paths are in memory at once
+COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")  # of the store; what a damaged file has is given to git only if it is one
+PROFILES_PER_READ = 2000  # profiles that one git process reads; only their paths are in memory at once
 
 
 class Snapshot:
@@ -70,7 +70,7 @@ class Snapshot:
             self._apply(filling, self._store.changes(None, head))
 
     def _apply(self, filling: Filling, changes: Iterator[BlobChange]) -> None:
-        while batch := list(islice(changes, BATCH)):
+        while batch := list(islice(changes, PROFILES_PER_READ)):
             for moved in batch:
                 if moved.old:
                     filling.remove(moved.path)
@@ -81,4 +81,4 @@ class Snapshot:
 
 def _mirrored(connection: sqlite3.Connection) -> str | None:
     row = connection.execute("SELECT head FROM mirror").fetchone()
-    return row[0] if row and isinstance(row[0], str) and COMMIT.fullmatch(row[0]) else None
+    return row[0] if row and isinstance(row[0], str) and COMMIT_ID.fullmatch(row[0]) else None

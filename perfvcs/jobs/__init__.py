@@ -22,7 +22,7 @@ from perfvcs.jobs.workload import Workload, parse
 from perfvcs.plugins import build, names
 from perfvcs.postprocessor import Postprocessor
 from perfvcs.profile import Job, Value
-from perfvcs.rules import FILE
+from perfvcs.rules import RULES_FILE
 from perfvcs.text.naming import Named, meant
 from perfvcs.validity import MAX_NAME
 
@@ -114,7 +114,7 @@ def _fill(text: str, bound: Mapping[str, str]) -> str:
 def matrix(config: Config, only: Collection[str] = ()) -> list[Cell]:
     """All cells of the configuration, or those of the jobs named, as ``meant`` has it; raises BadConfig if there are none."""
     if not config.job:
-        raise BadConfig(f"{FILE} has no [[job]]: add one with at least a `cmd`")
+        raise BadConfig(f"{RULES_FILE} has no [[job]]: add one with at least a `cmd`")
     former_names(config)
     cells: list[Cell] = []
     for table in config.job:

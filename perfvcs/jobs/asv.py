@@ -12,10 +12,10 @@ from perfvcs.foreign import beginning
 from perfvcs.jobs.starter import Proposal
 from perfvcs.rules import LARGEST_RULES
 
-FOLDERS = ("", "benchmarks", "asv_bench", "asv_benchmarks", "benchmark", "bench")  # where suites keep their configuration
-FILE = "asv.conf.json"
+SUITE_FOLDERS = ("", "benchmarks", "asv_bench", "asv_benchmarks", "benchmark", "bench")  # where suites keep their configuration
+CONFIGURATION_FILE = "asv.conf.json"
 RUNNER = "python -m perfvcs_asv"
-FOUND = "a suite of asv, whose files run without it"
+SUITE_FOUND = "a suite of asv, whose files run without it"
 COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)  # or a string, which may hold slashes
 BENCHMARK = re.compile(r"^\s*(?:async )?def (?:time|track|peakmem)_\w", re.MULTILINE)
 MOST_MODULES = 3  # proposed one by one, in case the whole suite takes too long
@@ -23,7 +23,7 @@ MOST_MODULES = 3  # proposed one by one, in case the whole suite takes too long
 
 def proposals(root: Path) -> Iterator[Proposal]:
     """The whole suite of a project, then some of its modules, each with what the configuration requires and without."""
-    for path in (root / folder / FILE for folder in FOLDERS):
+    for path in (root / folder / CONFIGURATION_FILE for folder in SUITE_FOLDERS):
         text = beginning(path, LARGEST_RULES)
         if not text:
             continue
@@ -37,7 +37,7 @@ def proposals(root: Path) -> Iterator[Proposal]:
             cmd = shlex.join([*RUNNER.split(), inside, *([chosen] if chosen else [])])
             part = f": {chosen}" if chosen else ""
             for requires in dict.fromkeys((required, ())):
-                yield Proposal(FOUND + part, cmd, "asv", overlay=f"{inside}/", python=(".",), requires=requires)
+                yield Proposal(SUITE_FOUND + part, cmd, "asv", overlay=f"{inside}/", python=(".",), requires=requires)
         return
 
 

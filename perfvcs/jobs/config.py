@@ -12,7 +12,7 @@ import msgspec
 
 from perfvcs.errors import UsageError, nearest
 from perfvcs.foreign import content, toml
-from perfvcs.rules import FILE, LARGEST_RULES, Rule, Rules
+from perfvcs.rules import LARGEST_RULES, RULES_FILE, Rule, Rules
 
 DEFAULT = 10  # executions
 MAX_COMMAND = 20_000  # characters
@@ -185,13 +185,13 @@ def load(path: Path) -> Config:
 def kept(root: Path) -> int:
     """The number of virtual environments that a project keeps: perf.toml's, or the default if it cannot be read."""
     try:
-        table = load(root / FILE).python
+        table = load(root / RULES_FILE).python
     except BadConfig:
         return KEEP
     return KEEP if table is None else table.keep
 
 
-def read(table: Mapping[str, Any], name: str = FILE) -> Config:
+def read(table: Mapping[str, Any], name: str = RULES_FILE) -> Config:
     """The configuration in a parsed table; raises BadConfig with a suggestion for a wrong key."""
     if key := _with_nul(table):
         raise BadConfig(f"{name}: {key} has a NUL character, which no command, path or variable can hold: take it out")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 
 GENERATOR_VERSION = 1  # part of every file's name: raise it when the bytes change
-BLOCK = 1 << 18
+BLOCK_BYTES = 1 << 18
 
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz0123456789"
 _COMMONEST = 5461  # of 65,536 words; the k-th word is k times rarer
@@ -33,12 +33,12 @@ def chunks(content: str, length: int, seed: int) -> Iterator[bytes]:
 
 
 def _random(kind: str, seed: int) -> Iterator[bytes]:
-    """Endless random blocks of ``BLOCK`` bytes."""
+    """Endless random blocks of ``BLOCK_BYTES`` bytes."""
     import hashlib
 
     number = 0
     while True:
-        yield hashlib.shake_256(f"{GENERATOR_VERSION} {kind} {seed} {number}".encode()).digest(BLOCK)
+        yield hashlib.shake_256(f"{GENERATOR_VERSION} {kind} {seed} {number}".encode()).digest(BLOCK_BYTES)
         number += 1
 
 

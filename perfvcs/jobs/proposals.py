@@ -16,7 +16,7 @@ from perfvcs.jobs import asv
 from perfvcs.jobs.starter import Proposal
 from perfvcs.rules import LARGEST_RULES
 
-FOLDERS = ("bench", "benches", "benchmark", "benchmarks", "perf")
+BENCHMARK_FOLDERS = ("bench", "benches", "benchmark", "benchmarks", "perf")
 PROPOSED_REPEATS = 5
 PYTEST = f'{{ name = "pytest", repeat = {PROPOSED_REPEATS} }}'
 EXTRAS = ("test", "tests", "testing", "dev")  # what projects call what their tests need
@@ -26,7 +26,7 @@ USES_BENCHMARK = re.compile(r"^\s*(?:async )?def test\w*\([^)]*\bbenchmark\b", r
 SWITCHES_OFF = re.compile(
     r"(^|_)(WITHOUT|NO|DISABLE|SKIP|INSTALL|FETCH\w*|DOWNLOAD|VALGRIND|FUZZ\w*|COVERAGE)(_|$)"
 )  # options of CMake
-NOTHING = "found nothing to run: write the command to measure as the `cmd` of the job"
+NOTHING_TO_RUN = "found nothing to run: write the command to measure as the `cmd` of the job"
 CMAKE = "cmake -S . -B build -DCMAKE_BUILD_TYPE=Release"
 
 
@@ -48,12 +48,12 @@ def proposals(root: Path) -> list[Proposal]:
 def placeholder(root: Path) -> Proposal:
     """The content of perf.toml if nothing is proposed."""
     overlay, _ = _benchmark(root)
-    return Proposal(NOTHING, "./benchmark", "benchmark", overlay=overlay)
+    return Proposal(NOTHING_TO_RUN, "./benchmark", "benchmark", overlay=overlay)
 
 
 def _benchmark(root: Path) -> tuple[str, str]:
     """The folder of benchmarks, as an overlay entry, and a script in it (or beside it); empty without one."""
-    for folder in FOLDERS:
+    for folder in BENCHMARK_FOLDERS:
         if (root / folder).is_dir():
             scripts = sorted(
                 path.name
@@ -97,7 +97,7 @@ def _python(root: Path) -> Iterator[Proposal]:
     plain = Proposal("", "", "", python=(".",), requires=("pytest",), collector=PYTEST)
     full = replace(plain, python=(f".[{extra}]" if extra else ".",), requires=("pytest", *needed))
     variants = [full, *([plain] if full != plain else [])]
-    for path in (root / folder for folder in FOLDERS):
+    for path in (root / folder for folder in BENCHMARK_FOLDERS):
         if list(path.glob("test_*.py")) or any("benchmark" in one.name for one in path.glob("*_test.py")):
             for one in variants:
                 requires = tuple(dict.fromkeys((*one.requires, "pytest-benchmark")))
@@ -109,7 +109,7 @@ def _python(root: Path) -> Iterator[Proposal]:
                     requires=requires,
                 )
     files = [path.relative_to(root).as_posix() for path in _files(root, "**/*test*.py") if USES_BENCHMARK.search(_text(path))]
-    files = [name for name in files if name.partition("/")[0] not in FOLDERS]
+    files = [name for name in files if name.partition("/")[0] not in BENCHMARK_FOLDERS]
     if files:
         for one in variants:
             requires = tuple(dict.fromkeys((*one.requires, "pytest-benchmark")))
@@ -227,7 +227,10 @@ def _node(root: Path) -> Iterator[Proposal]:
     for name in ("bench", "benchmark", "benchmarks", "perf"):
         if name in package.scripts:
             yield Proposal(f"a Node project with a script `{name}`", f"npm run --silent {name}", name, whole)
-    for path in [*root.glob("bench*.js"), *(path for folder in FOLDERS for path in sorted((root / folder).glob("*.js")))][:3]:
+    for path in [
+        *root.glob("bench*.js"),
+        *(path for folder in BENCHMARK_FOLDERS for path in sorted((root / folder).glob("*.js"))),
+    ][:3]:
         inside = path.relative_to(root).as_posix()
         for build in dict.fromkeys((whole, small)):
             yield Proposal(f"a Node project with the benchmark {inside}", f"node {shlex.quote(inside)}", path.stem, build)

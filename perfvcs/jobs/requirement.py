@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LONGEST, SHOWN = 1000, 80  # characters
 EXTRA = "distributed"
 QUANTITY = re.compile(rf"\b(\d+(?:\.\d+)?)\s*({'|'.join(SIZE_UNITS)})\b")
-PARTS = (  # of an expression
+TOKENS = (  # of an expression
     ast.Expression, ast.BoolOp, ast.boolop, ast.Compare, ast.cmpop, ast.UnaryOp, ast.unaryop, ast.BinOp, ast.Add, ast.Sub, ast.Mult,
     ast.Div, ast.Name, ast.Load, ast.Constant, ast.Tuple, ast.List,
 )  # fmt: skip
@@ -81,6 +81,6 @@ def _in_bytes(text: str, origin: str) -> str:
         raise BadConfig(f"{origin}: `hosts` has over {LONGEST} characters: shorten it")
     found = QUANTITY.sub(lambda part: str(round(float(part[1]) * SIZE_UNITS[part[2]])), text.strip())
     for node in ast.walk(ast.parse(found, mode="eval")):
-        if not isinstance(node, PARTS):
+        if not isinstance(node, TOKENS):
             raise ValueError(f"{type(node).__name__} is not a part of it")
     return found

@@ -12,7 +12,7 @@ MAX_FILE = 10 * 1024**3
 MAX_STEPS = 1000
 DEFAULT_TIMEOUT = 300.0
 SIZE_UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-RANGE = ("from", "to", "steps", "scale")
+RANGE_KEYS = ("from", "to", "steps", "scale")
 
 
 def values(given: object, key: str, read: Callable[[object, str], int]) -> list[int]:
@@ -25,7 +25,7 @@ def values(given: object, key: str, read: Callable[[object, str], int]) -> list[
         raise UsageError(
             f"workloads: {key} = {given!r} is neither a list nor a range such as {{ from = 1000, to = 8000, steps = 4 }}"
         )
-    only(given, RANGE, f"workloads, {key}")
+    only(given, RANGE_KEYS, f"workloads, {key}")
     if missing := [name for name in ("from", "to") if name not in given]:
         raise UsageError(f"workloads, {key}: a range needs `{missing[0]}`")
     first, last, steps = read(given["from"], key), read(given["to"], key), integer(given.get("steps", 5), "steps")

@@ -19,7 +19,7 @@ from perfvcs.profile import Value
 MAX_STRING = 128 * 1024 - 1  # Linux refuses a longer argument (MAX_ARG_STRLEN)
 BY_PRODUCTS = frozenset({".git", ".perf", "__pycache__"})  # of a folder; they differ where nothing of the input does
 CONTENTS = ("text", "binary", "integers", "words")
-KINDS: dict[str, tuple[str, ...]] = {
+WORKLOAD_KINDS: dict[str, tuple[str, ...]] = {
     "integers": (),
     "strings": ("seed",),
     "files": ("content", "seed"),
@@ -168,17 +168,19 @@ class OutputWorkload(Workload):
 
 
 def parse(entry: object) -> list[Workload]:
-    """The workloads of one entry of ``workloads`` in perf.toml: a string, or a table with one of ``KINDS``; raises UsageError."""
+    """The workloads of one entry of ``workloads`` in perf.toml: a string, or a table with one of ``WORKLOAD_KINDS``; raises UsageError."""
     if isinstance(entry, str):
         return [Workload(entry)]
     if not isinstance(entry, Mapping):
         raise UsageError(f"workloads: {entry!r} is neither a string nor a table such as {{ integers = [1000, 2000] }}")
-    kinds = [kind for kind in KINDS if kind in entry]
-    known = [*KINDS, *(KINDS[kinds[0]] if kinds else [key for keys in KINDS.values() for key in keys])]
+    kinds = [kind for kind in WORKLOAD_KINDS if kind in entry]
+    known = [*WORKLOAD_KINDS, *(WORKLOAD_KINDS[kinds[0]] if kinds else [key for keys in WORKLOAD_KINDS.values() for key in keys])]
     only(entry, known, "workloads")
     if len(kinds) != 1:
         both = " and ".join(f"`{kind}`" for kind in kinds)
-        raise UsageError(f"workloads: a table needs exactly one of {', '.join(KINDS)}" + (f", not {both}" if both else ""))
+        raise UsageError(
+            f"workloads: a table needs exactly one of {', '.join(WORKLOAD_KINDS)}" + (f", not {both}" if both else "")
+        )
     kind = kinds[0]
     made = {"integers": _numbers, "strings": _strings, "files": _files, "command": _outputs}[kind](entry)
     return list({workload.name: workload for workload in made}.values())

@@ -30,15 +30,15 @@ from perfvcs.native import native_folder
 from perfvcs.native.compiled import NotCompiled, compiled
 from perfvcs.process import stop
 
-__all__ = ["GRACE", "Execution", "LaunchError", "NotStarted", "engine", "fallback_reason", "launch"]
+__all__ = ["LEFTOVER_SECONDS", "Execution", "LaunchError", "NotStarted", "engine", "fallback_reason", "launch"]
 
 VERSION = 1
 REPORTED = re.compile(rb"^([a-z_-]+) (-?[0-9]{1,18})$", re.M)
 NEEDED = (
     "wall", "cpu", "maxrss", "minflt", "majflt", "nvcsw", "nivcsw", "inblock", "oublock", "timed_out", "leftover",
 )  # fmt: skip
-GRACE = 0.25  # seconds in which what a command leaves behind may end by itself, as Python's own helper processes do
-PATIENCE = 15.0  # seconds beyond the time-out after which the launcher itself is given up
+LEFTOVER_SECONDS = 0.25  # seconds in which what a command leaves behind may end by itself, as Python's own helper processes do
+LAUNCHER_SECONDS = 15.0  # seconds beyond the time-out after which the launcher itself is given up
 FOREVER = 1e9  # seconds; longer time-outs, infinity among them, are this
 
 
@@ -76,7 +76,7 @@ def launch(
     timeout: float,
     cpus: Sequence[int] = (),
     aslr: bool = True,
-    grace: float = GRACE,
+    grace: float = LEFTOVER_SECONDS,
     pace: bool = False,
     output: int | None = None,
     started: Callable[[int], None] | None = None,
@@ -139,7 +139,7 @@ def launch(
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if started is not None:
             started(process.pid)
-        _follow(process, alive, stderr, tail, time.monotonic() + timeout + grace + PATIENCE)
+        _follow(process, alive, stderr, tail, time.monotonic() + timeout + grace + LAUNCHER_SECONDS)
         code, said = process.wait(), _reported(report)
         if "end" not in said:
             _stop_orphans(said, stderr)
@@ -181,7 +181,7 @@ def _end(process: subprocess.Popen[bytes], report: int, stderr: int) -> None:
     """Have the launcher stop everything; it is killed, and its command's session too, when it does not answer."""
     process.terminate()
     try:
-        process.wait(PATIENCE)
+        process.wait(LAUNCHER_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

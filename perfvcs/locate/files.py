@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from perfvcs.rules import FILE
+from perfvcs.rules import RULES_FILE
 
 ACCEPTED = "perf-accepted.toml"
 DOCUMENTS = ("md", "markdown", "rst", "adoc", "asciidoc", "pod", "texi", "tex", "bib")
@@ -62,7 +62,7 @@ def why(path: str) -> str:
     Documents count as unnoticed; whoever knows the sources asks whether one of them names the document.
     """
     name = path.rpartition("/")[2]
-    if name == FILE:
+    if name == RULES_FILE:
         return "it says what is measured"
     if name == ACCEPTED or name.endswith((".pyc", ".pyo")) or _SERVICES.match(path) or _OTHERS.fullmatch(path):
         return ""

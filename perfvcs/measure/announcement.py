@@ -21,7 +21,7 @@ from perfvcs.errors import UsageError
 from perfvcs.lock import alone_in
 from perfvcs.measure.progress import Progress, Silent
 
-FOLDER = "measuring"
+MEASURING_FOLDER = "measuring"
 LARGEST_ANNOUNCEMENT = 1 << 20  # bytes of an announcement
 
 
@@ -49,7 +49,7 @@ class Announcement:
     @classmethod
     def open(cls, home: Path, commits: Sequence[str]) -> Announcement:
         """Announce a run on commits, and forget those of runs that have ended; raises NotPlain, OSError."""
-        folder = make_folder(home / FOLDER)
+        folder = make_folder(home / MEASURING_FOLDER)
         with alone_in(folder):  # nobody sweeps between making the file and locking it
             for name in entries(folder):
                 with suppress(OSError, NotPlain):
@@ -68,8 +68,8 @@ class Announcement:
         """The announcement whose open file another process has handed us; raises UsageError."""
         with suppress(OSError, NotPlain):
             about = os.fstat(descriptor)
-            for name in entries(home / FOLDER):
-                path = home / FOLDER / name
+            for name in entries(home / MEASURING_FOLDER):
+                path = home / MEASURING_FOLDER / name
                 if os.path.samestat(path.lstat(), about):
                     os.set_inheritable(descriptor, False)
                     return cls(path, descriptor, _read(descriptor) or RunningSession(began=time.time()), Silent())
@@ -144,10 +144,10 @@ def announced(home: Path, commits: Sequence[str], progress: Progress, descriptor
 def running(home: Path) -> list[RunningSession]:
     """The runs that go on, the one that was announced first at the top; what is in the folder but not ours is left out."""
     found = []
-    for name in entries(home / FOLDER):
+    for name in entries(home / MEASURING_FOLDER):
         with suppress(OSError, NotPlain):
-            if _is_running(home / FOLDER / name):
-                found.append(_patiently(home / FOLDER / name))
+            if _is_running(home / MEASURING_FOLDER / name):
+                found.append(_patiently(home / MEASURING_FOLDER / name))
     return sorted(filter(None, found), key=lambda run: run.began)
 
 

@@ -17,11 +17,11 @@ from perfvcs.descriptors import entries, remove
 from perfvcs.errors import system_reason
 from perfvcs.git.worktree import CheckoutError
 
-FOLDER = "builds"
-KEPT = 30  # builds
+BUILDS_FOLDER = "builds"
+KEPT_BUILDS = 30  # builds
 LARGEST_BUILDS = 4 << 30  # of all builds
 LARGEST_BUILD = 1 << 30  # bytes of one: a larger one is made again
-CHUNK = 1 << 20
+CHUNK_BYTES = 1 << 20
 DIGEST = "digest"
 
 
@@ -29,7 +29,7 @@ class Builds:
     """The builds that are kept in a ``.perf`` folder, whose owner alone measures there at a time."""
 
     def __init__(self, home: Path) -> None:
-        self.folder = home / FOLDER
+        self.folder = home / BUILDS_FOLDER
 
     def restore(self, key: str, checkout: Path) -> bool:
         """Put what a build left into a checkout; False where it is not kept, or is no longer what was kept, which is then forgotten.
@@ -81,7 +81,7 @@ class Builds:
         held = 0
         for number, place in enumerate(sorted(ages, key=lambda place: ages[place], reverse=True)):
             held += _size(place) if ages[place] else 0
-            if not ages[place] or number >= KEPT or held > LARGEST_BUILDS:
+            if not ages[place] or number >= KEPT_BUILDS or held > LARGEST_BUILDS:
                 _forget(place)
 
 
@@ -123,6 +123,6 @@ def _digest(top: Path) -> str:
             found.update(os.fsencode(path.readlink()))
         elif stat.S_ISREG(about.st_mode):
             with path.open("rb") as file:
-                while chunk := file.read(CHUNK):
+                while chunk := file.read(CHUNK_BYTES):
                     found.update(chunk)
     return found.hexdigest()

@@ -35,7 +35,7 @@ from perfvcs.summary import Header
 from perfvcs.text.characters import escaped, shorten
 
 NAMED, NAMES = 5, 200  # jobs that a warning names, and characters of all their names
-TOGETHER = 8  # versions of one session; more would stretch a block until its pairs see different weather
+SESSION_VERSIONS = 8  # versions of one session; more would stretch a block until its pairs see different weather
 
 
 @dataclass
@@ -88,9 +88,9 @@ def product_states(commit: str, products: Sequence[Product]) -> list[State]:
 
 def groups(states: Sequence[State]) -> list[list[State]]:
     """States in groups to be measured together; neighbours share a group, so that each can be compared with the next."""
-    step = TOGETHER - 1
+    step = SESSION_VERSIONS - 1
     starts = range(0, max(len(states) - 1, 1), step) if states else ()
-    return [list(states[start : start + TOGETHER]) for start in starts]
+    return [list(states[start : start + SESSION_VERSIONS]) for start in starts]
 
 
 def collect(

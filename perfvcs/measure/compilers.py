@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-NAMES = re.compile(r"([\w.]+-)*(cc|c\+\+|gcc|g\+\+|clang|clang\+\+)(-\d[\d.]*)?")
+COMPILER_NAME = re.compile(r"([\w.]+-)*(cc|c\+\+|gcc|g\+\+|clang|clang\+\+)(-\d[\d.]*)?")
 SOURCE_SUFFIXES = ("c", "C", "cc", "cp", "cpp", "cxx", "CPP", "c++")
 VARIABLES = ("CC", "CXX")
 SCRIPT = """\
@@ -57,7 +57,7 @@ def wrapped(env: Mapping[str, str], flags: Sequence[str], folder: Path) -> dict[
 
 def _compilers(folder: str) -> list[str]:
     try:
-        return [file.name for file in Path(folder).iterdir() if NAMES.fullmatch(file.name) and os.access(file, os.X_OK)]
+        return [file.name for file in Path(folder).iterdir() if COMPILER_NAME.fullmatch(file.name) and os.access(file, os.X_OK)]
     except OSError:  # PATH may name what is not there
         return []
 

@@ -32,7 +32,7 @@ FORMAT = "perfvcs-session/1"
 MAX_JOURNAL_HEADER = 1 << 24  # bytes of a header: 10,000 jobs and many thousand revisions
 MAX_LINE = 1 << 30
 SESSION = re.compile(r"\d{8}T\d{6}-[0-9a-f]{6}")
-COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -241,7 +241,7 @@ def _is_possible(header: SessionHeader) -> bool:
     return (
         SESSION.fullmatch(header.session) is not None
         and bool(header.versions)
-        and all(COMMIT.fullmatch(state.commit) for state in states)
+        and all(COMMIT_ID.fullmatch(state.commit) for state in states)
         and all(0 < job.executions <= MAX_COUNT for job in header.jobs)
     )
 

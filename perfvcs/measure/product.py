@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from perfvcs import profile
 from perfvcs.descriptors import remove
 from perfvcs.errors import UsageError, system_reason
-from perfvcs.gate import FOLDER
+from perfvcs.gate import PERF_FOLDER
 from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.project import NoRepository, Project, UnknownRevision
 from perfvcs.git.worktree import CheckoutError, clone
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 OPTION = "--against"  # of commands
 MOST_PRODUCTS = 7  # products beside the revision; more would stretch a block until its pairs see different weather
-UNCOPIED = shutil.ignore_patterns("__pycache__", ".git", FOLDER)
+UNCOPIED = shutil.ignore_patterns("__pycache__", ".git", PERF_FOLDER)
 
 
 @dataclass(frozen=True)

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from perfvcs.measure.progress import Progress
     from perfvcs.repository import Repository
 
-LONGEST = 120.0  # seconds of one execution that is still proposed
+LONGEST_EXECUTION = 120.0  # seconds of one execution that is still proposed
 BUILD = 300.0  # seconds of one build
-TOGETHER = 600.0  # seconds of all trials
-ONCE = '{ name = "pytest", repeat = 0, functions = false }'
+ALL_TRIALS_SECONDS = 600.0  # seconds of all trials
+TESTS_ONCE = '{ name = "pytest", repeat = 0, functions = false }'
 MOST_NAMES = 20  # files, or tests, in a command
 MANY_TESTS = 30.0  # seconds of tests above which only the most expensive ones are proposed
-SHARE = 20.0  # seconds that an execution of the proposed ones takes
+EXECUTION_SECONDS = 20.0  # seconds that an execution of the proposed ones takes
 REPEATED_SECONDS = 0.1  # seconds for which the collector repeats a test, see its `budget`
 
 
@@ -79,20 +79,20 @@ class _Quiet:
 def first_that_runs(repository: Repository, proposals: Sequence[Proposal], progress: Progress) -> Trial | None:
     """The first proposal that builds and runs at the committed HEAD, or None; prints why the others do not."""
     failed: set[tuple[str, ...]] = set()
-    end = time.monotonic() + TOGETHER
+    end = time.monotonic() + ALL_TRIALS_SECONDS
     with repository.measuring():
         for one in proposals:
             if one.build in failed:
                 continue
             if (left := end - time.monotonic()) <= 0:
-                progress.say(f"no other command is tried: the trials took {duration(TOGETHER)}")
+                progress.say(f"no other command is tried: the trials took {duration(ALL_TRIALS_SECONDS)}")
                 break
             progress.say(f"trying `{one.cmd}`{' after ' + '; '.join(one.build) if one.build else ''}")
             quiet = _Quiet()
             tried = _tried(repository, one, quiet, left)
             if tried is not None:
                 return tried
-            reason = quiet.reasons[-1] if quiet.reasons else f"it takes more than {LONGEST:.0f} s"
+            reason = quiet.reasons[-1] if quiet.reasons else f"it takes more than {LONGEST_EXECUTION:.0f} s"
             if one.build and "the build failed" in reason:
                 failed.add(one.build)
             progress.say(f"  it does not run: {_short(reason)}")
@@ -108,17 +108,17 @@ def _short(reason: str) -> str:
 def _tried(repository: Repository, proposal: Proposal, quiet: _Quiet, left: float) -> Trial | None:
     """One execution of a proposal in a checkout of HEAD; None where it fails. ``left``: the seconds for its build."""
     tests = proposal.collector == PYTEST
-    tried = replace(proposal, collector=ONCE) if tests else proposal
+    tried = replace(proposal, collector=TESTS_ONCE) if tests else proposal
     config = structs.replace(read(tomllib.loads(tried.toml())), build_timeout=f"{max(1, round(min(BUILD, left)))}s")
     try:
-        cells = [replace(cell, executions=1, warmup=0, retries=0, timeout=LONGEST) for cell in matrix(config)]
+        cells = [replace(cell, executions=1, warmup=0, retries=0, timeout=LONGEST_EXECUTION) for cell in matrix(config)]
         head = repository.project.head
         assert head is not None
         sites = Sites(repository.project, repository.home, config, cells, [Version(head)], knobs(config))
         began = time.monotonic()
         with Session(sites, quiet, Identity.new()) as session:
             prepared = time.monotonic()
-            session.tally.budget = Budget(LONGEST)
+            session.tally.budget = Budget(LONGEST_EXECUTION)
             session.run({0: 1})
             if not session.count(0):
                 return None
@@ -149,7 +149,7 @@ def _bounded(proposal: Proposal, seen: Observations, once: float) -> tuple[Propo
     files: dict[str, float] = {}
     for test, value in spent.items():
         files[test.partition("::")[0]] = files.get(test.partition("::")[0], 0.0) + value
-    chosen = _dearest(files, total * SHARE / seconds) or _dearest(spent, total * SHARE / seconds)
+    chosen = _dearest(files, total * EXECUTION_SECONDS / seconds) or _dearest(spent, total * EXECUTION_SECONDS / seconds)
     if not chosen:
         return proposal, seconds
     share = sum((files | spent)[name] for name in chosen) / total

@@ -16,7 +16,7 @@ from perfvcs.measure.journal import SESSIONS_FOLDER, Journal, SessionHeader, hea
 from perfvcs.measure.product import read_all
 from perfvcs.measure.request import digest
 from perfvcs.measure.turns import ORDER_NAME
-from perfvcs.rules import FILE
+from perfvcs.rules import RULES_FILE
 
 if TYPE_CHECKING:
     from perfvcs.jobs import Cell
@@ -86,10 +86,10 @@ def intact(repository: Repository, header: SessionHeader, config: Config, comman
     if header.command != command:
         if header.command:
             raise UsageError(f"session {header.session} measured another command: {header.continued_by_name}")
-        raise UsageError(f"session {header.session} measured the jobs of {FILE}: leave out `-- {shlex.join(command)}`")
+        raise UsageError(f"session {header.session} measured the jobs of {RULES_FILE}: leave out `-- {shlex.join(command)}`")
     same = header.config == digest(config)
     if not same and not command:
-        raise UsageError(f"{FILE} changed since session {header.session} began: put it back as it was, {given_up}")
+        raise UsageError(f"{RULES_FILE} changed since session {header.session} began: put it back as it was, {given_up}")
     if header.order != ORDER_NAME or not same:
         raise UsageError(f"session {header.session} was begun by another version of perfvcs: install that one, {given_up}")
     now = {one.name: one.digest for one in read_all(header.request.against, repository.project)}

@@ -27,7 +27,7 @@ from perfvcs.process import CommandFailed, run
 COMPLETE = ".complete"  # written last: a folder without it is the remains of a crash
 SAME_SUFFIX = ".same"  # suffix of a file beside the environments: it names the one that has the same content
 ELSEWHERE = "installs-elsewhere"  # in an environment with pip: that can install into others
-NAME = re.compile(r"py[^/\0]+-[0-9a-f]{16}")
+ENVIRONMENT_NAME = re.compile(r"py[^/\0]+-[0-9a-f]{16}")
 VOLATILE = {"direct_url.json", "RECORD", "INSTALLER", "REQUESTED"}  # what installers note of where and how they installed
 INSTALL_TIMEOUT = 1800.0
 SWITCHES = {"--no-index", "--pre"}
@@ -246,7 +246,7 @@ def _shared(made: VirtualEnvironment) -> VirtualEnvironment:
     wholefile.write(made.folder / COMPLETE, json.dumps(about).encode())
     version = made.folder.name.rpartition("-")[0]
     for other in sorted(made.folder.parent.glob(f"{version}-*")):
-        if content and other != made.folder and NAME.fullmatch(other.name) and note(other).get("content") == content:
+        if content and other != made.folder and ENVIRONMENT_NAME.fullmatch(other.name) and note(other).get("content") == content:
             found = _read(other, made.interpreter)
             if found is not None:
                 wholefile.write(made.folder.with_name(made.folder.name + SAME_SUFFIX), other.name.encode())
@@ -262,7 +262,7 @@ def _same(folder: Path) -> Path:
         name = folder.with_name(folder.name + SAME_SUFFIX).read_text("utf-8", "replace")
     except OSError:
         return folder
-    return folder.with_name(name) if NAME.fullmatch(name) else folder
+    return folder.with_name(name) if ENVIRONMENT_NAME.fullmatch(name) else folder
 
 
 def note(folder: Path) -> dict[str, Any]:

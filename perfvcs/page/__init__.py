@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 PAGE_ROOM = 150_000  # characters of all figures, with which a page of few rows has at most 0.65 MB
 ROW, FOLDED = 900, 130  # characters of a row, and of one that is compressed
-PLAIN = 20  # rows of a table that stand in the page as they are; more are compressed
+UNCOMPRESSED_ROWS = 20  # rows of a table that stand in the page as they are; more are compressed
 
 
 @micro_sign()
@@ -57,10 +57,14 @@ def render(
     bokeh, template = _bokeh() if drawing.sections else "", _template()
     macros: Any = template.module
     script = str(macros.loader(Markup(LETTERS.decode()))) + _file("listing.js") + (_file("further.js") if more.count else "")
-    folded = compressed(str(macros.rows(table, table.rows[PLAIN:], drawing.anchors))) if table and table.rows[PLAIN:] else ""
+    folded = (
+        compressed(str(macros.rows(table, table.rows[UNCOMPRESSED_ROWS:], drawing.anchors)))
+        if table and table.rows[UNCOMPRESSED_ROWS:]
+        else ""
+    )
     return template.render(
         title=shorten(subject.title, 160) or "perfvcs", full_title=shorten(subject.title, 10_000) or "perfvcs", facts=facts(subject),
-        warnings=warnings(subject), answer=answer(subject), table=table, plain=PLAIN, folded=folded,
+        warnings=warnings(subject), answer=answer(subject), table=table, plain=UNCOMPRESSED_ROWS, folded=folded,
         sections=list(drawing.sections.values()), anchors=drawing.anchors,
         notes=[*subject.notes, *_missing(more)], further=more, words=words, links=links, policy=_policy(bokeh, script),
         bokeh=_packed(bokeh) if bokeh else "", figures=drawing.archive.text(), script=_verbatim(script),
@@ -78,7 +82,7 @@ def _missing(more: Further) -> list[str]:
 
 def _room(rows: int) -> int:
     """Characters that a table of so many rows leaves to the figures."""
-    return max(0, PAGE_ROOM - ROW * min(rows, PLAIN) - FOLDED * max(0, rows - PLAIN))
+    return max(0, PAGE_ROOM - ROW * min(rows, UNCOMPRESSED_ROWS) - FOLDED * max(0, rows - UNCOMPRESSED_ROWS))
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from perfvcs.check.brief import BriefLine, brief
-from perfvcs.check.change import WORDS
+from perfvcs.check.change import VERDICT_WORDS
 from perfvcs.drawing.canvas import SEEN
 from perfvcs.subject import Subject
 
@@ -49,7 +49,7 @@ def answer(subject: Subject) -> Answer | None:
 
 
 def _line(line: BriefLine) -> AnswerLine:
-    sign = SEEN[line.word].sign if line.word in (*WORDS, "accepted") and line.word in SEEN else ""
+    sign = SEEN[line.word].sign if line.word in (*VERDICT_WORDS, "accepted") and line.word in SEEN else ""
     return AnswerLine(
         line.word, sign, line.name, line.numbers.replace("->", "→"), [text.replace("->", "→") for text in line.details]
     )

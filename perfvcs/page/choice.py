@@ -12,7 +12,7 @@ from perfvcs.subject import Subject
 from perfvcs.view import Unfit, View
 
 VIEW_ORDER = ("effects", "history", "intervals", "scatter", "curves", "executions")  # of the views in a block; then by name
-PLACE = "--set"
+SET_OPTION = "--set"
 
 
 class Drawable(NamedTuple):
@@ -84,11 +84,11 @@ def _configured(views: Mapping[str, View[Any]], options: Mapping[str, str]) -> d
     every = sorted({field for own in known.values() for field in own})
     for option in options:
         if option not in every:
-            raise UsageError(f"{PLACE} {option:.80}: no view that is drawn has this field{nearest(option, every)}")
+            raise UsageError(f"{SET_OPTION} {option:.80}: no view that is drawn has this field{nearest(option, every)}")
     built = dict(views)
     for name, own in known.items():
         if given := {option: value for option, value in options.items() if option in own}:
-            built[name] = plugins.build("views", name, given, PLACE, text=True)
+            built[name] = plugins.build("views", name, given, SET_OPTION, text=True)
     return built
 
 

@@ -17,15 +17,15 @@ from typing import Any
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.text.characters import shorten
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 CHROMIUM_FLAGS = (
     "--headless", "--remote-debugging-pipe", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--no-first-run", "--hide-scrollbars", "--mute-audio",
 )  # fmt: skip
-SECONDS = 60.0  # for one answer
-GRACE = 5.0  # for its end
+ANSWER_SECONDS = 60.0  # for one answer
+END_SECONDS = 5.0  # for its end
 READ, WRITE = 3, 4  # the browser's ends of the pipes
-CHUNK = 1 << 16
+CHUNK_BYTES = 1 << 16
 
 
 class NoBrowser(UsageError):
@@ -53,7 +53,7 @@ class Chromium:
 
         Raises NoBrowser if none is installed.
         """
-        program = next(filter(None, map(shutil.which, NAMES)), None)
+        program = next(filter(None, map(shutil.which, BROWSER_NAMES)), None)
         if program is None:
             raise NoBrowser(
                 "a picture needs Chromium or Chrome, and there is none on PATH: install one, or write a page: -o FILE.html"
@@ -77,7 +77,7 @@ class Chromium:
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
         message |= {"sessionId": self._session} if self._session else {}
-        until = time.monotonic() + SECONDS
+        until = time.monotonic() + ANSWER_SECONDS
         self._send(json.dumps(message).encode() + b"\0", until)
         while (answer := json.loads(self._next(until))).get("id") != self._number:
             pass
@@ -100,9 +100,9 @@ class Chromium:
         while left:
             _, ready, _ = select.select([], [self._commands], [], max(0.0, until - time.monotonic()))
             if not ready:
-                raise BrowserFailed(f"the browser does not listen for {SECONDS:g} s: the machine may be busy, try again")
+                raise BrowserFailed(f"the browser does not listen for {ANSWER_SECONDS:g} s: the machine may be busy, try again")
             try:
-                left = left[os.write(self._commands, left[:CHUNK]) :]
+                left = left[os.write(self._commands, left[:CHUNK_BYTES]) :]
             except BrokenPipeError:
                 raise BrowserFailed(self._gone()) from None
 
@@ -111,8 +111,8 @@ class Chromium:
         while b"\0" not in self._left:
             ready, _, _ = select.select([self._answers], [], [], max(0.0, until - time.monotonic()))
             if not ready:
-                raise BrowserFailed(f"the browser did not answer within {SECONDS:g} s: the machine may be busy, try again")
-            chunk = os.read(self._answers, CHUNK)
+                raise BrowserFailed(f"the browser did not answer within {ANSWER_SECONDS:g} s: the machine may be busy, try again")
+            chunk = os.read(self._answers, CHUNK_BYTES)
             if not chunk:
                 raise BrowserFailed(self._gone())
             self._left += chunk
@@ -126,9 +126,9 @@ class Chromium:
         """Ask it to end, and after a grace end all of its processes."""
         with suppress(BrowserFailed):
             self._session = None
-            self._send(b'{"id": 0, "method": "Browser.close"}\0', time.monotonic() + GRACE)
+            self._send(b'{"id": 0, "method": "Browser.close"}\0', time.monotonic() + END_SECONDS)
         os.close(self._commands)
-        until = time.monotonic() + GRACE
+        until = time.monotonic() + END_SECONDS
         while not (ended := os.waitpid(self.pid, os.WNOHANG)[0]) and time.monotonic() < until:
             time.sleep(0.01)
         with suppress(ProcessLookupError):

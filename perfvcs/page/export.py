@@ -14,7 +14,7 @@ from perfvcs.wholefile import is_stream
 PAGE_SUFFIX, TEXT = ".html", ".txt"
 PICTURES = (".png", ".svg")
 TABLES = (".md", ".csv", ".tex")
-ENDINGS = (PAGE_SUFFIX, *PICTURES, ".json", TEXT, *TABLES)
+FILE_ENDINGS = (PAGE_SUFFIX, *PICTURES, ".json", TEXT, *TABLES)
 
 
 def ending(path: Path) -> str:
@@ -29,11 +29,11 @@ def ending(path: Path) -> str:
     if folder:
         raise UsageError(f"{path} is a folder: name a file in it, such as {path / 'page.html'}")
     found = path.suffix.lower()
-    if found not in ENDINGS and stream:
+    if found not in FILE_ENDINGS and stream:
         return PAGE_SUFFIX
-    if found not in ENDINGS:
+    if found not in FILE_ENDINGS:
         what = f"`{found:.20}` is not an ending that `perf show` writes" if found else f"{path.name:.80} has no ending"
-        raise UsageError(f"{what}{nearest(found, ENDINGS)}")
+        raise UsageError(f"{what}{nearest(found, FILE_ENDINGS)}")
     return found
 
 

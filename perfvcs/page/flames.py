@@ -11,7 +11,7 @@ from perfvcs.locate.outline import plain, unit
 from perfvcs.text.quantity import percent
 
 NARROWEST = 0.15  # percent of the width; what is narrower is left out
-DEEPEST = 60  # rows
+MOST_ROWS = 60  # rows
 FULL_COLOUR = 0.5  # the relative difference from which on a colour is at its strongest
 
 
@@ -43,7 +43,7 @@ def rectangles(tree: Sequence[Node], *, side: int, blamed: str) -> list[Rectangl
     while waiting:
         number, left, row = waiting.pop()
         node, width = tree[number], values[number] * scale
-        if width < NARROWEST or row > DEEPEST:
+        if width < NARROWEST or row > MOST_ROWS:
             continue
         name = node.name.rpartition(" (")[0] or node.name
         function = unit(node.name)[0]

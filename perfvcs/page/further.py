@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 ROOM = 24_000  # characters in a page, compressed
 MOST = 600  # figures
-POINTS = 60  # of a side
-NAME = 160  # characters
-DIGITS = 4
+SIDE_POINTS = 60  # of a side
+NAME_CHARACTERS = 160  # characters
+SIGNIFICANT_DIGITS = 4
 
 
 class FigureNumbers(msgspec.Struct, omit_defaults=True):
@@ -72,8 +72,8 @@ def _numbers(piece: PagePiece, table: PageTable | None) -> FigureNumbers | None:
     unit = next(one.meaning.unit for side in sides for one in samples(side, whole=True))
     chosen = scale(max(float(abs(values).max()) for _, values in columns), unit)
     return FigureNumbers(
-        shorten(piece.section, NAME), metric_name(piece.metric), chosen.unit,
-        "" if table is None else shorten(table.sentence(piece.key, piece.metric), NAME),
+        shorten(piece.section, NAME_CHARACTERS), metric_name(piece.metric), chosen.unit,
+        "" if table is None else shorten(table.sentence(piece.key, piece.metric), NAME_CHARACTERS),
         [_rounded(values * chosen.factor) for _, values in columns],
         [_rounded(sizes) for sizes, _ in columns] if piece.scope == "sizes" else [],
     )  # fmt: skip
@@ -86,13 +86,13 @@ def _columns(profiles: Sequence[Profile], *, sized: bool) -> tuple[NDArray, NDAr
     found = samples(profiles, whole=True)
     if not sized:
         values = np.concatenate([np.empty(0), *(one.medians[1] for one in found)])
-        return values[:POINTS], values[:POINTS]
+        return values[:SIDE_POINTS], values[:SIDE_POINTS]
     size, value = (np.concatenate([np.empty(0), *(getattr(one, name) for one in found)]) for name in ("size", "values"))
     there, which = np.unique(size[np.isfinite(size)], return_inverse=True)
     means = np.bincount(which, value[np.isfinite(size)]) / np.maximum(1, np.bincount(which))
-    kept = np.unique(np.linspace(0, len(there) - 1, min(POINTS, len(there))).astype(int)) if len(there) else np.empty(0, int)
+    kept = np.unique(np.linspace(0, len(there) - 1, min(SIDE_POINTS, len(there))).astype(int)) if len(there) else np.empty(0, int)
     return there[kept], means[kept]
 
 
 def _rounded(values: NDArray) -> list[float]:  # type: ignore[type-arg]
-    return [float(f"{value:.{DIGITS}g}") for value in values.tolist()]
+    return [float(f"{value:.{SIGNIFICANT_DIGITS}g}") for value in values.tolist()]

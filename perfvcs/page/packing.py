@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Backend = Literal["canvas", "svg"]
 PRIVATE = ("_property_values", "_unstable_default_values")  # of bokeh's models; tried with 3.9.2
-LEVEL = 6  # of zlib: beyond it the time grows and the size does not shrink
+ZLIB_LEVEL = 6  # of zlib: beyond it the time grows and the size does not shrink
 GZIP = 31  # zlib's window, with the header that browsers know
 SHARED = 16  # values of a column from which on it is kept once for all figures
 LETTERS = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;,=>?@^_`{|}~"  # RFC 1924's, a comma for <
@@ -28,7 +28,7 @@ class FigureArchive:
 
     def __init__(self, backend: Backend = "canvas") -> None:
         self._backend = backend
-        self._stream = zlib.compressobj(LEVEL, wbits=GZIP)
+        self._stream = zlib.compressobj(ZLIB_LEVEL, wbits=GZIP)
         self._bytes = b""
         self._columns: dict[str, int] = {}
 
@@ -96,7 +96,7 @@ def _plain(value: Any) -> bool:
 
 def compressed(text: str) -> str:
     """gzip as text without any character that could end an element of a page."""
-    return _text(gzip.compress(text.encode(), LEVEL, mtime=0))
+    return _text(gzip.compress(text.encode(), ZLIB_LEVEL, mtime=0))
 
 
 def _text(content: bytes) -> str:

@@ -16,10 +16,10 @@ from perfvcs.page.chromium import BrowserFailed, Chromium
 from perfvcs.page.packing import Backend
 from perfvcs.subject import Subject
 
-WIDTH: Mapping[Backend, int] = {"canvas": 1200, "svg": 760}  # CSS pixels: figures side by side, and below one another
+PICTURE_WIDTH: Mapping[Backend, int] = {"canvas": 1200, "svg": 760}  # CSS pixels: figures side by side, and below one another
 FIRST_HEIGHT = 1000  # pixels of height in which the page is laid out
 PIXEL_RATIO = 2  # pixels of a picture for one of CSS, where it does not become too high
-HIGHEST = 16_000  # pixels of a picture: more no browser draws
+PICTURE_HEIGHT = 16_000  # pixels of a picture: more no browser draws
 HEADING_HEIGHT = 34  # pixels of a figure's heading
 SVG_SIZE = re.compile(r'<svg[^>]*?\swidth="([\d.]+)"[^>]*?\sheight="([\d.]+)"')
 
@@ -28,7 +28,7 @@ def png(subject: Subject, view: str | None = None, options: Mapping[str, str] | 
     """The page as it opens, in its light scheme; with a view named its figures alone. Raises NoBrowser and BrowserFailed."""
     with Chromium.started() as browser:
         height = _opened(browser, subject, view, options, "canvas")
-        _resize(browser, min(height, HIGHEST), "canvas", PIXEL_RATIO if PIXEL_RATIO * height <= HIGHEST else 1)
+        _resize(browser, min(height, PICTURE_HEIGHT), "canvas", PIXEL_RATIO if PIXEL_RATIO * height <= PICTURE_HEIGHT else 1)
         browser.run("picture.ready()")
         shot = browser.call("Page.captureScreenshot", format="png")
     return b64decode(shot["data"])
@@ -60,14 +60,14 @@ def _opened(browser: Chromium, subject: Subject, view: str | None, options: Mapp
     browser.run(files("perfvcs.page").joinpath("picture.js").read_text(encoding="utf-8"))
     if view is not None:
         browser.run("picture.figuresAlone()")
-    _resize(browser, min(int(browser.run("picture.height()")), HIGHEST), backend)
+    _resize(browser, min(int(browser.run("picture.height()")), PICTURE_HEIGHT), backend)
     for step in ("ready", "withoutTools", "ready"):
         browser.run(f"picture.{step}()")
     return int(browser.run("picture.height()"))
 
 
 def _resize(browser: Chromium, height: int, backend: Backend, fine: int = PIXEL_RATIO) -> None:
-    size = {"width": WIDTH[backend], "height": height, "deviceScaleFactor": fine, "mobile": False}
+    size = {"width": PICTURE_WIDTH[backend], "height": height, "deviceScaleFactor": fine, "mobile": False}
     browser.call("Emulation.setDeviceMetricsOverride", **size)
 
 

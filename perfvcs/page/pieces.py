@@ -22,7 +22,7 @@ from perfvcs.summary import MAX_SIZES, RECORDER
 from perfvcs.text.words import FIRST_METRICS, metric_rank, named
 from perfvcs.view import Scope
 
-MOVED = ("degradation", "improvement", "suspected")
+MOVED_VERDICTS = ("degradation", "improvement", "suspected")
 
 
 class PagePiece(NamedTuple):
@@ -71,7 +71,7 @@ def _effects(subject: Subject, names: Naming) -> Iterator[PagePiece]:
         mine = [change for change in subject.report.changes if change.metric == metric]
         changes = [msgspec.structs.replace(change, job=names.change(change)[0]) for change in mine]
         report = msgspec.structs.replace(subject.report, changes=changes)
-        moved = any(change.word in MOVED for change in changes)
+        moved = any(change.word in MOVED_VERDICTS for change in changes)
         yield PagePiece("All changes", None, metric, partial(Subject, subject.title, report=report), changed=moved)
 
 
@@ -132,5 +132,5 @@ def _benchmarks(subject: Subject, names: Naming, verdicts: _Verdicts, *, curves:
 
 
 def _piece(part: Part, verdict: Change | None, key: Key, scope: Scope) -> PagePiece:
-    moved = verdict is not None and verdict.word in MOVED
+    moved = verdict is not None and verdict.word in MOVED_VERDICTS
     return PagePiece(title(key), key, part.metric, partial(part.narrow, verdict), scope, moved)

@@ -22,10 +22,10 @@ from perfvcs.view import Scope
 
 FIGURES = 40  # in one page: one costs some 40 ms to make, and its reader the time to look
 MISSES = 3  # pieces that have no room, after which no smaller one is looked for
-LABEL = 400  # characters around a figure
-ASKED = 2_000_000  # characters of all figures of a view that was asked for
-POINTS = 80_000  # in all figures of a page
-OPEN = 3  # sections that are open at first
+FIGURE_OVERHEAD = 400  # characters around a figure
+VIEW_CHARACTERS = 2_000_000  # characters of all figures of a view that was asked for
+PAGE_POINTS = 80_000  # in all figures of a page
+OPEN_SECTIONS = 3  # sections that are open at first
 BOTH = 5  # sections with figures on both kinds of axes, which take twice as long to make
 
 
@@ -95,7 +95,7 @@ class PageFigures:
         for (name, view, data), said in islice(found, 1 if folded else None):
             both = len(self.sections) + (known is None) <= BOTH
             layout, number = view.bounded(points=points, both=both).render(data), f"f{self.figures + 1}"
-            plots = self.archive.add(layout, number, room - LABEL * self.figures if self.figures else None)
+            plots = self.archive.add(layout, number, room - FIGURE_OVERHEAD * self.figures if self.figures else None)
             complete = complete and plots > 0
             if plots:
                 self.figures, self.plots = self.figures + 1, self.plots + plots
@@ -111,7 +111,9 @@ class PageFigures:
     def _section(self, piece: PagePiece) -> Section:
         """A new section, with a name that others can be sent to."""
         name, count = shorten(piece.section, 120), len(self.sections)
-        section = self.sections[piece.section] = Section(f"s{count + 1}", name, shorten(piece.section, 1000), count < OPEN)
+        section = self.sections[piece.section] = Section(
+            f"s{count + 1}", name, shorten(piece.section, 1000), count < OPEN_SECTIONS
+        )
         if piece.key is not None:
             self.anchors.setdefault(piece.key, section.anchor)
         return section
@@ -126,14 +128,14 @@ class PageFigures:
 
 def draw(
     subject: Subject, chosen: Sequence[Drawable], table: PageTable | None = None, backend: Backend = "canvas", *, asked: bool = False,
-    room: int = ASKED,
+    room: int = VIEW_CHARACTERS,
 ) -> PageFigures:  # fmt: skip
     """The figures of a subject by these views, so many as a page can hold; ``backend`` is what bokeh draws with.
 
     ``asked``: somebody has named the views, which are then drawn whatever they have to say; otherwise they have ``room`` characters.
     Each view draws the pieces of its scope; the whole subject where no view draws any piece.
     """
-    room = max(room, ASKED) if asked else room
+    room = max(room, VIEW_CHARACTERS) if asked else room
     by_scope: dict[Scope, list[Drawable]] = {}
     for one in chosen:
         by_scope.setdefault(one.view.scope, []).append(one)
@@ -156,4 +158,4 @@ def draw(
 
 def _points(figures: int) -> int:
     """The most points of one of so many figures."""
-    return max(100, POINTS // max(1, min(FIGURES, figures)))
+    return max(100, PAGE_POINTS // max(1, min(FIGURES, figures)))

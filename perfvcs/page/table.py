@@ -28,8 +28,8 @@ from perfvcs.text.words import counted, metric_name, metric_rank, tallied
 MOST_TABLE_ROWS = 1000
 METRIC_COLUMNS_SHOWN = 3  # metrics with a column of their own
 SPARKS = 24  # commits in a line of blocks
-NAME = 64  # characters of a name
-NAMES = 500_000  # characters of full names in one page
+NAME_CHARACTERS = 64  # characters of a name
+FULL_NAMES_CHARACTERS = 500_000  # characters of full names in one page
 NOTABLE = ("degradation", "improvement", "suspected", "accepted")
 
 
@@ -47,10 +47,10 @@ class PageTable:
         """A row per benchmark, a column for each of the most telling metrics, and one for what changed in others."""
         metrics = sorted({metric for row in self.cells.values() for metric in row}, key=metric_rank)
         kept, others = metrics[: self.most], metrics[self.most :]
-        bound = max(300, NAMES // max(1, min(MOST_TABLE_ROWS, len(self.cells))))
+        bound = max(300, FULL_NAMES_CHARACTERS // max(1, min(MOST_TABLE_ROWS, len(self.cells))))
         rows = []
         titles = [title(key) for key, _ in islice(self.cells, MOST_TABLE_ROWS)]
-        for ((key, environment), row), short in zip(self.cells.items(), apart(titles, NAME), strict=False):
+        for ((key, environment), row), short in zip(self.cells.items(), apart(titles, NAME_CHARACTERS), strict=False):
             listed = [row.get(metric) for metric in kept]
             if others:
                 listed.append(_remaining({metric: row[metric] for metric in others if metric in row}, alone=not any(listed)))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
     from perfvcs.summary import Measured
 
-UNKNOWN = 10  # executions where nothing is stored yet
+FIRST_EXECUTIONS = 10  # executions where nothing is stored yet
 COMPUTING = 0.8  # share of CPU time in wall time, of the fastest executions, from which the one stands for the other
 
 
@@ -58,7 +58,7 @@ def choose(series: Sequence[Measured], auto: AutoTable, family: int = 1) -> Exec
 
     A unit's wall time decides, or its CPU time where that is the steadier and nearly all of it; other metrics where it has neither.
     """
-    unknown = min(max(UNKNOWN, auto.least), auto.most)
+    unknown = min(max(FIRST_EXECUTIONS, auto.least), auto.most)
     units: dict[tuple[str, float | None], list[Variation]] = {}
     found = spreads(series)
     for one in found:

@@ -20,7 +20,7 @@ MOST_PLANNED = 9999  # executions that are still planned
 PLANNED_ALPHA = 0.01
 DISCOVERIES = 0.05  # of Benjamini and Hochberg, as in check
 UNPROMISING_DF = 2  # degrees of freedom up to which nothing can be promised
-TIMES = 4  # the most that a number of measurements is raised by
+LARGEST_FACTOR = 4  # the most that a number of measurements is raised by
 CLEAR = 0.75  # share of an effect that delta may be; the estimate of an effect of delta itself is below it half of the time
 
 Interval = tuple[float, float, float]  # what to plan with, and from where to where it may lie
@@ -143,7 +143,7 @@ def options(variation: Variation, survey: Survey, rule: PlanRule, effects: Seque
 
 
 def measurements(variation: Variation, survey: Survey) -> int | None:
-    """The best number of measurements per execution, n0 = sqrt(w S_E^2 / S_B^2), rounded; at most ``TIMES`` the present one.
+    """The best number of measurements per execution, n0 = sqrt(w S_E^2 / S_B^2), rounded; at most ``LARGEST_FACTOR`` the present one.
 
     The variance between executions is that of their medians, as a verdict takes them, without what comes from inside. None where
     nothing is known of the inside, or of the costs.
@@ -158,8 +158,8 @@ def measurements(variation: Variation, survey: Survey) -> int | None:
     start = max(0.0, cost.execution - n * cost.measurement) / cost.measurement + variation.inside.warmup
     count = float(best(variation.inside.single(n), _between(variation), start))
     if not isfinite(count):
-        return TIMES * n
-    return max(1, min(TIMES * n, round(count)))
+        return LARGEST_FACTOR * n
+    return max(1, min(LARGEST_FACTOR * n, round(count)))
 
 
 def builds(variation: Variation, survey: Survey) -> int | None:

@@ -13,7 +13,7 @@ from perfvcs.summary import Place
 
 FEWEST_DRAWN = 4  # pairs of executions from different blocks
 DEPENDENT = 2 / 3  # degrees of freedom that such a pair is worth at least: neighbouring ones have a block in common
-RANGE = 0.8
+INTERVAL_COVERAGE = 0.8
 
 
 class Drawn(NamedTuple):
@@ -61,7 +61,9 @@ def explained(sessions: Sequence[Sequence[Drawn]]) -> Share | None:
     from scipy.special import fdtri
 
     ratio = fmean(together) * len(together) / freedom[0] / fmean(across)
-    low, high = (_share(ratio / float(fdtri(*freedom, tail))) for tail in ((1 - RANGE) / 2, (1 + RANGE) / 2))
+    low, high = (
+        _share(ratio / float(fdtri(*freedom, tail))) for tail in ((1 - INTERVAL_COVERAGE) / 2, (1 + INTERVAL_COVERAGE) / 2)
+    )
     return Share(_share(ratio), low, high, blocks)
 
 

@@ -25,7 +25,7 @@ FEWEST_IN_SERIES = 8  # measurements in a row from which a dependence is seen
 NOTABLE_CORRELATION = 0.3  # lag 1 autocorrelation
 MOST_DEPENDENT = 0.95
 RESAMPLES = 2000  # of the impact factor, whose median then has two digits
-MEDIAN = pi / 2  # variance of a median over that of a mean, for many normal values
+MEDIAN_VARIANCE = pi / 2  # variance of a median over that of a mean, for many normal values
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Inside:
         """
         r = min(self.dependence or 0.0, MOST_DEPENDENT)
         enlarged = (1 + r) / (1 - r) if r > NOTABLE_CORRELATION else 1.0
-        return (MEDIAN if measurements > 2 else 1.0) * enlarged * (self.within or 0.0) ** 2
+        return (MEDIAN_VARIANCE if measurements > 2 else 1.0) * enlarged * (self.within or 0.0) ** 2
 
 
 def runs(profile: Profile, keys: Collection[Key]) -> dict[Key, Runs]:

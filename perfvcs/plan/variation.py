@@ -18,7 +18,7 @@ from perfvcs.profile import Profile
 from perfvcs.summary import RECORDER, Measured, Summary
 from perfvcs.units import in_base_units
 
-ENOUGH = 4  # degrees of freedom from which the differences of real pairs are preferred
+ENOUGH_DEGREES = 4  # degrees of freedom from which the differences of real pairs are preferred
 ROUNDING = 1e-24  # a relative variance below is only rounding
 REPEATS_EXACTLY = "repeats exactly: a single execution finds every change"
 SQUARABLE_VARIATION = 1e100  # squares of more are beyond a float
@@ -133,7 +133,7 @@ def _spread(empty: Variation, kind: str, usual: Delta, sessions: Sequence[tuple[
     if apart is None:
         what = "build" if several else "execution"
         return replace(known, problem=f"a single {what} shows no spread: measure at least 5, better 10")
-    if together is not None and together[1] >= ENOUGH:
+    if together is not None and together[1] >= ENOUGH_DEGREES:
         drawn = drawn_in_turns(turns) if together[0] else None
         return replace(
             known, deviation=sqrt(apart[0]), difference=sqrt(together[0]), drawn=_root(drawn), df=together[1], paired=True

@@ -180,8 +180,8 @@ def _renews(new: Acceptance, old: Acceptance) -> bool:
 
 def _path(repository: Repository) -> Path:
     if repository.project.bare:
-        raise UsageError(f"a bare repository has no {register.FILE}: accept it in a clone, and commit the file")
-    return repository.project.root / register.FILE
+        raise UsageError(f"a bare repository has no {register.REGISTER_FILE}: accept it in a clone, and commit the file")
+    return repository.project.root / register.REGISTER_FILE
 
 
 def _reported(repository: Repository) -> Iterator[list[AcceptableChange]]:

@@ -123,12 +123,12 @@ def measure(
     from perfvcs.jobs.config import load
     from perfvcs.measure.campaign import settle
     from perfvcs.plan.automatic import planned
-    from perfvcs.rules import FILE
+    from perfvcs.rules import RULES_FILE
 
     if request.executions is not None and request.executions < FEWEST_AUDITED:
         raise UsageError(f"an audit of {counted(request.executions, 'pair')} says nothing: give -n {FEWEST_AUDITED} or more")
     state = repository.current(revision)
-    config = load(repository.project.root / FILE)
+    config = load(repository.project.root / RULES_FILE)
     if request.executions is None:
         cells, _ = planned(repository, request.apply(config)[0], state.commit)
         pairs = max(AUDIT_EXECUTIONS, *(2 * cell.executions * cell.binaries for cell in cells))

@@ -17,10 +17,10 @@ import msgspec
 import perfvcs
 from perfvcs.check.acceptance import is_open
 from perfvcs.check.change import NothingToCompare, Report
-from perfvcs.check.importance import MOVED
+from perfvcs.check.importance import MOVED_VERDICTS
 from perfvcs.reports.untouched import inheriting, noted, selected
 from perfvcs.repository import Repository
-from perfvcs.rules import FILE
+from perfvcs.rules import RULES_FILE
 from perfvcs.state import State
 from perfvcs.validity import Malformed
 
@@ -95,7 +95,7 @@ class Check:
         repository, pair = self.repository, (self.baseline, self.target)
         inside: dict[Unit, list[str]] = {}
         names: list[str] = []
-        if any(change.word in MOVED and change.accepted is None for change in self.report.changes):
+        if any(change.word in MOVED_VERDICTS and change.accepted is None for change in self.report.changes):
             before, after = (
                 [header for header in repository.index.headers([state.filed]) if header.dirty == state.dirty] for state in pair
             )
@@ -213,7 +213,7 @@ def _remember(repository: Repository, baseline: State, target: State, report: by
 def _basis(repository: Repository, baseline: State, target: State, method: str, delta: float | None, within: float | None) -> str:
     """The hash of all that a report from what is stored depends on: the profiles, the options, the project's own files, and our code."""
     project, accepted = repository.project, repository.acceptances
-    path = project.root / FILE
+    path = project.root / RULES_FILE
     text = path.read_bytes().hex() if path.is_file() and not project.bare else ""
     ended = [one.id for one in accepted if one.has_ended(date.today())]
     states = [(state.commit, state.dirty) for state in (baseline, target)]
@@ -275,7 +275,7 @@ def measure(
         if nearest is None:
             raise NothingToCompare(f"{target.name} has no ancestor to be compared with: name a baseline")
         baseline = nearest
-    config = load(repository.project.root / FILE)
+    config = load(repository.project.root / RULES_FILE)
     if select is not None:
         request = selected(repository, config, request, [(baseline, target)], progress, select)
     settled = [] if request.executions else _settled(repository, baseline, target, method, delta, within)

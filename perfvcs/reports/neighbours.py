@@ -9,7 +9,7 @@ from itertools import groupby, pairwise
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import WORDS, NothingToCompare
+from perfvcs.check.change import VERDICT_WORDS, NothingToCompare
 from perfvcs.errors import UsageError
 from perfvcs.reports.check import DEGRADED, OPEN, Check, Form, compared
 from perfvcs.state import State
@@ -63,7 +63,7 @@ class Neighbours:
         found: Counter[str] = Counter()
         for check in self.checks:
             found.update(tally(check.report.changes))
-        words = tallied((word, found[word]) for word in (*WORDS, "accepted") if found[word])
+        words = tallied((word, found[word]) for word in (*VERDICT_WORDS, "accepted") if found[word])
         pairs = f"{counted(len(self.checks), 'pair')} of neighbours"
         return f"{pairs}: {words or 'nothing to compare'}"
 

@@ -133,9 +133,9 @@ def counts_of(repository: Repository, revision: str) -> dict[tuple[str, str], in
     """Executions of a check by perf.toml, per benchmark and collector; where they are automatic, as planned for a revision."""
     from perfvcs.jobs import matrix
     from perfvcs.jobs.config import load
-    from perfvcs.rules import FILE
+    from perfvcs.rules import RULES_FILE
 
-    path = repository.project.root / FILE
+    path = repository.project.root / RULES_FILE
     cells = matrix(load(path)) if not repository.project.bare and path.is_file() else []
     if any(cell.auto for cell in cells):
         from perfvcs.plan.automatic import planned

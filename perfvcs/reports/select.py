@@ -20,7 +20,7 @@ from perfvcs.locate.selecting import Selection
 from perfvcs.locate.selecting import select as choose
 from perfvcs.locate.selection import Choice
 from perfvcs.repository import Repository
-from perfvcs.rules import FILE
+from perfvcs.rules import RULES_FILE
 from perfvcs.state import State
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.columns import COLUMNS
@@ -110,7 +110,7 @@ class Selected:
 def select(repository: Repository, revisions: Sequence[str], jobs: Sequence[str] = ()) -> Selected:
     """The selection for a range, for a baseline and a target, or for what came since the last measured commit."""
     baseline, target = states(repository, revisions)
-    config = load(repository.project.root / FILE)
+    config = load(repository.project.root / RULES_FILE)
     selection = choose(repository, config, matrix(config, jobs), baseline, target)
     cells = list(dict.fromkeys(choice.unit.cell for choice in selection.choices))
     labels = dict(zip(cells, named(cells), strict=True))

@@ -16,7 +16,7 @@ from perfvcs.jobs.config import KEEP, load
 from perfvcs.measure.announcement import running
 from perfvcs.measure.unfinished import unfinished
 from perfvcs.reports.log import MetricTrend, described, trends
-from perfvcs.rules import FILE
+from perfvcs.rules import RULES_FILE
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.duration import duration
 from perfvcs.text.naming import apart
@@ -160,7 +160,7 @@ def status_of(repository: Repository) -> Status:
         executions[key] = executions.get(key, 0) + one.header.design.executions
     problem, wanted, keep = "", [], KEEP
     try:
-        config = load(project.root / FILE)
+        config = load(project.root / RULES_FILE)
         keep = config.python.keep if config.python else KEEP
         wanted = [(cell.label, cell.collector_name) for cell in matrix(config)]
     except UsageError as error:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from perfvcs.history.record import SeriesRecord
     from perfvcs.history.verdict import Verdict
 
-MOVED = ("degradation", "improvement")
+MOVED_VERDICTS = ("degradation", "improvement")
 JOBS = 6  # that are listed
-NAME = 60  # characters
+NAME_CHARACTERS = 60  # characters
 
 
 class Judged(NamedTuple):
@@ -47,15 +47,15 @@ class Judged(NamedTuple):
     def rank(self) -> tuple[bool, bool, float]:
         """Its place on the page: sure changes first, then times, by effect times the time that is spent."""
         seconds = self.verdict.baseline or 0.0 if self.verdict.unit == "s" else 0.0
-        return self.word not in MOVED, not seconds, -abs(self.verdict.effect or 0.0) * (seconds or 1.0)
+        return self.word not in MOVED_VERDICTS, not seconds, -abs(self.verdict.effect or 0.0) * (seconds or 1.0)
 
 
 def sentence(judged: Sequence[Judged]) -> str:
     """The most important change with its effect and interval, in a sentence."""
     if not judged:
         return "Nothing before this commit to compare with."
-    moved = sorted((one for one in judged if one.word in MOVED), key=lambda one: one.rank)
-    open_ones = sum(one.word not in (*MOVED, "same", "accepted") for one in judged)
+    moved = sorted((one for one in judged if one.word in MOVED_VERDICTS), key=lambda one: one.rank)
+    open_ones = sum(one.word not in (*MOVED_VERDICTS, "same", "accepted") for one in judged)
     if not moved:
         if not open_ones:
             return f"Nothing changed: {counted(len(judged), 'comparison is', 'comparisons are')} the same."
@@ -63,10 +63,10 @@ def sentence(judged: Sequence[Judged]) -> str:
         return f"No change is shown, and {few} {plural(open_ones, 'is', 'are')} open."
     first = moved[0]
     size = change(first.verdict.effect or 0.0, first.verdict.low, first.verdict.high)
-    worse, better = (sum(one.word == word for one in moved) for word in MOVED)
+    worse, better = (sum(one.word == word for one in moved) for word in MOVED_VERDICTS)
     rest = f"; {worse:,} worse and {better:,} better in all" if len(moved) > 1 else ""
     became = "became worse" if first.word == "degradation" else "became better"
-    return f"{shorten(first.called, NAME)} {became}: {metric_name(first.verdict.metric)} {size}{rest}."
+    return f"{shorten(first.called, NAME_CHARACTERS)} {became}: {metric_name(first.verdict.metric)} {size}{rest}."
 
 
 def jobs(judged: Sequence[Judged]) -> list[JobTotal]:
@@ -82,11 +82,11 @@ def jobs(judged: Sequence[Judged]) -> list[JobTotal]:
         rows = metrics[metric]
         parts = [one for one in rows if is_whole(label, one.series.line.uid)] or rows  # a whole contains its units
         before, after = (sum(getattr(one.verdict, side) for one in parts) for side in ("baseline", "target"))
-        counts = [sum(one.word == word for one in rows) for word in MOVED]
+        counts = [sum(one.word == word for one in rows) for word in MOVED_VERDICTS]
         worse = (after > before) == (rows[0].series.line.better == "lower")
         direction = ("degradation" if worse else "improvement") if any(counts) else ""
         total = JobTotal(
-            job=shorten(label, NAME), environment=environment, metric=metric_name(metric), series=len(rows), worse=counts[0],
+            job=shorten(label, NAME_CHARACTERS), environment=environment, metric=metric_name(metric), series=len(rows), worse=counts[0],
             better=counts[1], change=percent(after / before - 1), levels=step(before, after, rows[0].series.line.unit).replace("->", "→"),
             direction=direction,
         )  # fmt: skip
@@ -98,7 +98,7 @@ def rest(judged: Sequence[Judged], alone: int) -> str:
     """One line for everything else, with the bound that it rules out."""
     same = [one.verdict for one in judged if one.word == "same"]
     bounds = [max(abs(one.low), abs(one.high)) for one in same if one.low is not None and one.high is not None]
-    open_ones = sum(one.word not in (*MOVED, "same", "accepted", "suspected") for one in judged)
+    open_ones = sum(one.word not in (*MOVED_VERDICTS, "same", "accepted", "suspected") for one in judged)
     said = []
     if same:
         bound = f", none moved by more than {percent_of(max(bounds))}" if len(bounds) == len(same) else ""

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 MOST_BRANCHES = 50  # branches that have pages
-LONG = 1000  # commits of a branch that are looked at
-LISTED = 50  # commits that are listed
-MOVED = 400  # rows of a table
+BRANCH_COMMITS = 1000  # commits of a branch that are looked at
+MOST_LISTED_COMMITS = 50  # commits that are listed
+MOST_ROWS = 400  # rows of a table
 BACK = 50  # measured commits before a branch, among which one is comparable
 MOVING = ("degradation", "improvement", "suspected")
 
@@ -56,7 +56,7 @@ class Branches:
             CommitPair(one.base, one.measured[0], environment) for one in found if one.base for environment in one.environments
         ]
         self._verdicts = Verdicts(self._repository).of(pairs)
-        wanted = {commit for one in found for commit in (*one.measured[:LISTED], *([one.base] if one.base else []))}
+        wanted = {commit for one in found for commit in (*one.measured[:MOST_LISTED_COMMITS], *([one.base] if one.base else []))}
         self._details = self._repository.project.describe(wanted)
         return [self._page(one) for one in found]
 
@@ -72,7 +72,7 @@ class Branches:
             return
         for ref in unmerged(project, published):
             try:
-                commits = project.git("rev-list", f"--max-count={LONG}", ref.commit, f"^{published}").split()
+                commits = project.git("rev-list", f"--max-count={BRANCH_COMMITS}", ref.commit, f"^{published}").split()
                 measured = [commit for commit in commits if commit in others]
                 base = project.git("merge-base", ref.commit, published) if measured else ""
             except GitError:  # histories that have nothing in common, or a shallow one
@@ -116,8 +116,8 @@ class Branches:
             sentence=sentence, word=next((word for word, _ in counts), "same" if known else ""),
         )  # fmt: skip
         return BranchPage(
-            branch=branch, listed=[self._commit(commit) for commit in unmerged.measured[:LISTED]],
-            more=max(0, len(unmerged.measured) - LISTED), moved=rows[:MOVED], left_out=max(0, len(rows) - MOVED),
+            branch=branch, listed=[self._commit(commit) for commit in unmerged.measured[:MOST_LISTED_COMMITS]],
+            more=max(0, len(unmerged.measured) - MOST_LISTED_COMMITS), moved=rows[:MOST_ROWS], left_out=max(0, len(rows) - MOST_ROWS),
         )  # fmt: skip
 
     def _row(self, branch: _Branch, environment: str, verdict: Verdict, word: str) -> model.MovedData:

@@ -7,7 +7,7 @@ from perfvcs.site.output import digest, packed
 from perfvcs.site.pages import ChangesData
 from perfvcs.site.series import fields
 
-LISTED = 1200  # changes: with more the page would not stay below 3 MB
+MOST_CHANGES = 1200  # changes: with more the page would not stay below 3 MB
 
 
 def key(contents: Contents) -> str:
@@ -28,7 +28,7 @@ def page(contents: Contents) -> ChangesData:
         "accepted": contents.having("accepted"),
         "past": contents.having("over", "improvement"),
     }
-    room, left_out = LISTED, 0
+    room, left_out = MOST_CHANGES, 0
     for name, pairs in found.items():
         found[name] = pairs[:room]
         left_out += len(pairs) - len(found[name])

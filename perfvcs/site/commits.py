@@ -16,12 +16,14 @@ from perfvcs.site.pages import Revision
 from perfvcs.site.series import fields
 from perfvcs.text.quantity import at_sizes, step
 
-FILES = 200
-MOVED = 400  # series in a table
+MOST_FILES = 200
+MOST_SERIES = 400  # series in a table
 LISTED_STEPS = 500  # changes that are laid to one commit
 MOVING = ("degradation", "improvement", "suspected")
 MAY = 100  # changes that may have come with a commit and more likely came with another
-NEAR = 20  # commits that such a change may be: one that may be any of more says nothing of each, and moves with every new commit
+MOST_COMMITS = (
+    20  # commits that such a change may be: one that may be any of more says nothing of each, and moves with every new commit
+)
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class Commits:
         for pair in contents.found:
             finding = contents.finding(*pair)
             own[finding.turn].append(pair)
-            if finding.commits <= NEAR:
+            if finding.commits <= MOST_COMMITS:
                 first, last = (
                     bisect_left(measured, contents.places[finding.first]),
                     bisect_right(measured, contents.places[finding.last]),
@@ -127,15 +129,15 @@ class Commits:
         """The page of a measured commit."""
         contents, turn = self.contents, self._turns[number]
         own, may = self._steps
-        diff = contents.diffs.of(contents.record.commits[number]).first(FILES)
+        diff = contents.diffs.of(contents.record.commits[number]).first(MOST_FILES)
         found = self._found(number)
         judged, moved = list(found.values()), [pair for pair, one in found.items() if one.verdict.word in MOVING]
-        left_out = max(0, len(own[number]) - LISTED_STEPS) + max(0, len(moved) - MOVED)
+        left_out = max(0, len(own[number]) - LISTED_STEPS) + max(0, len(moved) - MOST_SERIES)
         around = [None if other is None else contents.commit(other) for other in (self._near(turn - 1), self._near(turn + 1))]
         return Revision(
             commit=contents.commit(number), parents=list(contents.record.details[contents.record.commits[number]].parents),
             files=diff.files, more=diff.more, steps=[contents.with_suspects(*pair) for pair in own[number][:LISTED_STEPS]],
-            may=[contents.possible(*pair) for pair in may[number][:MAY]], moved=[self._row(*pair) for pair in moved[:MOVED]],
+            may=[contents.possible(*pair) for pair in may[number][:MAY]], moved=[self._row(*pair) for pair in moved[:MOST_SERIES]],
             left_out=left_out, sentence=answer.sentence(judged), jobs=answer.jobs(judged),
             rest=answer.rest(judged, self._every[number] - len(self._judged.get(number, []))), next=self._next(number, found),
             before=around[0], after=around[1], blamed=contents.blamed.get(contents.record.commits[number], []),
@@ -145,7 +147,7 @@ class Commits:
         """The next command for the most important change; empty if nothing changed."""
         contents = self.contents
         for (which, turn), one in moved.items():
-            if one.word in answer.MOVED:
+            if one.word in answer.MOVED_VERDICTS:
                 before = int(contents.record.series[which].places[turn - 1])
                 pair = f"{contents.short(before)} {contents.short(number)}"
                 between = number - before - 1

@@ -38,7 +38,7 @@ GROUPED = 8  # files of a commit among others
 TITLE = 90  # characters of a commit's title
 LEAST_CHANCE = 1e-12  # a chance below is not told apart
 METRIC_CHARACTERS = 60  # characters
-REASON = 200
+REASON_CHARACTERS = 200
 TEXTS = {"inconclusive": "?", "not comparable": "✕"}
 
 
@@ -215,7 +215,7 @@ class Contents:
         if step.state != "open" or "turns" in step.detectors:
             return step
         found = self._suspicions.of(finding, self.record.series[number].line)
-        suspects = [model.SuspectData(self._about(about), shorten(reasons(why), REASON)) for about, why in found]
+        suspects = [model.SuspectData(self._about(about), shorten(reasons(why), REASON_CHARACTERS)) for about, why in found]
         return msgspec.structs.replace(step, suspects=suspects)
 
     def possible(self, number: int, turn: int) -> model.Possible:
@@ -339,7 +339,7 @@ def cell(verdict: Verdict, word: str, value: str, before: str) -> model.CellData
     """A verdict as a cell; ``word`` is its own, or accepted, ``before`` the short id of the commit that it compares with."""
     size, low, high = verdict.effect, verdict.low, verdict.high
     told = "" if size is None else f" {change(size, low, high)}"
-    reason = "" if not verdict.reason or verdict.accepted is not None else f" ({shorten(verdict.reason, REASON)})"
+    reason = "" if not verdict.reason or verdict.accepted is not None else f" ({shorten(verdict.reason, REASON_CHARACTERS)})"
     detail = f"{value}, {word}{told} against {before}{reason}"
     text = "=" if word == "same" else TEXTS.get(word) or (word if size is None else percent(size))
     return model.CellData(word, text, value, detail, size, low, high)

@@ -11,7 +11,7 @@ from perfvcs.text.characters import shorten
 
 PATH_WIDTH = 160  # characters
 MOST_FILES = 400  # files of a commit that are kept, the others are only counted
-BATCH = 500  # commits
+COMMITS_PER_READ = 500  # commits
 START = "\x1e"
 LOG_COMMAND = (
     "log", "-z", "--no-walk=unsorted", "--stdin", "--no-show-signature", "--diff-merges=first-parent", "--name-status", "--no-renames",
@@ -41,8 +41,8 @@ class Diffs:
     def fetch(self, commits: Iterable[str]) -> None:
         """Ask for many commits at once."""
         missing = [commit for commit in dict.fromkeys(commits) if commit not in self._known]
-        for start in range(0, len(missing), BATCH):
-            batch = missing[start : start + BATCH]
+        for start in range(0, len(missing), COMMITS_PER_READ):
+            batch = missing[start : start + COMMITS_PER_READ]
             listed = self._project.git("-c", "log.showRoot=true", *LOG_COMMAND, text="\n".join(batch) + "\n")
             self._known |= dict.fromkeys(batch, Diff([])) | _diffs(listed)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from perfvcs.history.record import SeriesRecord
 
-DIGITS = 6  # significant ones
+SIGNIFICANT_DIGITS = 6  # significant ones
 LARGEST_EXPONENT = 700.0  # exp of more is beyond a float
 LIMIT = 300  # the largest power of ten
 
@@ -52,10 +52,10 @@ def _compared(series: SeriesRecord) -> tuple[NDArray[np.float64], list[str]]:
         words[turn] = series.word(turn)
         if verdict.effect is not None:
             effects[turn] = verdict.effect
-    return effects.round(DIGITS), words
+    return effects.round(SIGNIFICANT_DIGITS), words
 
 
-def rounded(column: NDArray[np.float64], digits: int = DIGITS) -> NDArray[np.float64]:
+def rounded(column: NDArray[np.float64], digits: int = SIGNIFICANT_DIGITS) -> NDArray[np.float64]:
     """Numbers rounded to so many significant digits, so that their text is short; powers of ten are exact up to 10^22."""
     import numpy as np
 

@@ -17,7 +17,7 @@ from perfvcs.text.words import tallied
 ENTRIES = 100
 ENTRY_CHANGES = 50  # changes of one entry
 SPACE = uuid.UUID("6f0c2a3e-52a1-5d0a-9c3c-1f6f8a7b2d10")  # of ids where there is no address
-PLAIN = re.compile(r"[!-~]+")  # characters of an address
+ADDRESS = re.compile(r"[!-~]+")  # characters of an address
 EPOCH = "1970-01-01T00:00:00Z"
 
 
@@ -29,7 +29,7 @@ def verified(address: str) -> str:
             parts.scheme in ("http", "https")
             and parts.hostname
             and not (parts.query or parts.fragment)
-            and PLAIN.fullmatch(address)
+            and ADDRESS.fullmatch(address)
         )
     except ValueError:  # brackets that hold no address
         sound = None

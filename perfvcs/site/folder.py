@@ -24,12 +24,12 @@ from perfvcs.text.characters import shorten
 
 MANIFEST = ".perfvcs-site.json"
 SUFFIX = ".perfvcs-part"  # of files that are being written
-FOLDERS = ("assets", "branches", "commits", "profiles", "series")
+SITE_FOLDERS = ("assets", "branches", "commits", "profiles", "series")
 TOLERATED = {".git", ".nojekyll", "CNAME"}  # in a folder that is to become a site: what hosts of pages want there
-PATH = re.compile(rf"(?:(?:{'|'.join(FOLDERS)})/)?[A-Za-z0-9_][A-Za-z0-9._-]*")
+PATH = re.compile(rf"(?:(?:{'|'.join(SITE_FOLDERS)})/)?[A-Za-z0-9_][A-Za-z0-9._-]*")
 LARGEST_MANIFEST = 1 << 28  # bytes of a manifest
 NO_FILE, A_FOLDER = -1, -2  # in the place of a size
-NAMED = 3  # files that a message names
+MOST_NAMED_FILES = 3  # files that a message names
 LONGEST_PATH = 200  # characters of a path in it
 
 
@@ -183,7 +183,7 @@ def opened(path: Path) -> Iterator[Folder]:
             manifest = Manifest(SITE_FORMAT, "")
             _write(top, MANIFEST, _encoded(manifest))
         descriptors = {"": top}
-        for name in FOLDERS:
+        for name in SITE_FOLDERS:
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=top)
             descriptors[name] = _open(stack, name, top, path / name)
@@ -281,5 +281,5 @@ def _sizes(folder: int) -> dict[str, int]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(f"`{shorten(name, 60)}`" for name in names[:NAMED]) + more
+    more = f" and {len(names) - MOST_NAMED_FILES} more" if len(names) > MOST_NAMED_FILES else ""
+    return ", ".join(f"`{shorten(name, 60)}`" for name in names[:MOST_NAMED_FILES]) + more

@@ -10,7 +10,7 @@ from perfvcs.errors import UsageError
 from perfvcs.text.characters import shorten
 
 NO_FORGE = "none"
-PLAIN = re.compile(r"[!-~]+")  # characters of an address
+ADDRESS = re.compile(r"[!-~]+")  # characters of an address
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 SHORT_FORM = re.compile(r"(?:[^/@:\s]+@)?(?P<host>[^/@:\s]+):(?!//)(?P<path>[^:]+)")  # of ssh: git@host:owner/project.git
 PORTS = {"http": 80, "https": 443}
@@ -37,7 +37,7 @@ GITLAB = Forge("/-/commit/{id}", "/-/merge_requests/{number}")
 BITBUCKET = Forge("/commits/{id}", "/pull-requests/{number}")
 GITEA = Forge("/commit/{id}", "/pulls/{number}")
 SOURCEHUT = Forge("/commit/{id}")
-KINDS = (  # what a host is called -> what runs there
+FORGE_KINDS = (  # what a host is called -> what runs there
     (r"github\.com|github\.(?!com\.).+", GITHUB),
     (r"gitlab\.com|gitlab\.(?!com\.).+|.+\.gitlab\.com|salsa\.debian\.org|invent\.kde\.org", GITLAB),
     (r"bitbucket\.org", BITBUCKET),
@@ -58,7 +58,7 @@ def guessed(address: str) -> Forge:
             scheme, host, path, port = parts.scheme, (parts.hostname or "").lower(), parts.path, parts.port
         except ValueError:  # a port that is not a number
             return Forge()
-    kind = next((forge for pattern, forge in KINDS if re.fullmatch(pattern, host)), None)
+    kind = next((forge for pattern, forge in FORGE_KINDS if re.fullmatch(pattern, host)), None)
     names = [name for name in path.removesuffix("/").removesuffix(".git").split("/") if name]
     if kind is None or scheme not in ("ssh", "git", "http", "https", "git+ssh") or not HOST.fullmatch(host):
         return Forge()
@@ -77,7 +77,7 @@ def given(template: str) -> Forge:
         return Forge()
     try:
         parts = urlsplit(template)
-        sound = parts.scheme in ("http", "https") and parts.hostname and PLAIN.fullmatch(template) and "{id}" in template
+        sound = parts.scheme in ("http", "https") and parts.hostname and ADDRESS.fullmatch(template) and "{id}" in template
         secret = "@" in parts.netloc
     except ValueError:
         sound, secret = None, False

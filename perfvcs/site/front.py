@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from perfvcs.history.record import SeriesRecord
 
 TILES: dict[str, model.State] = {"open": "open", "accepted": "accepted", "over": "over", "improvements": "improvement"}
-CELLS = 6000  # of the chart: with more the page would not stay below 3 MB
+MOST_CELLS = 6000  # of the chart: with more the page would not stay below 3 MB
 TRACE = 32  # commits of a row's line
 GROUPS = 8  # commits with open degradations that are listed
 GRAVITY: dict[model.State, int] = {"open": 0, "accepted": 1, "improvement": 2, "over": 3}
@@ -56,7 +56,7 @@ def page(contents: Contents, newest: int) -> Front:
     record = contents.record
     states = {state: contents.having(state) for state in GRAVITY}
     environments = list(contents.environments.values())
-    chosen, left_out = _chosen(contents, max(1, CELLS // newest))
+    chosen, left_out = _chosen(contents, max(1, MOST_CELLS // newest))
     versions = _versions(contents, newest)
     numbers = {fingerprint: turn for turn, fingerprint in enumerate(contents.environments)}
     return Front(

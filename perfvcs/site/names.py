@@ -20,7 +20,7 @@ ID_DIGITS_SHOWN = 10  # characters of a commit's id
 MARK_DIGITS = 10  # hex digits that tell addresses apart
 BENCHMARK_NAME = 160  # characters of a benchmark
 COMMIT_TITLE = 200  # of a commit's title
-WORDS = 40  # of an environment
+ENVIRONMENT_CHARACTERS = 40  # of an environment
 VALUE = 200  # of what is said about it
 FIELDS = 24
 
@@ -75,8 +75,8 @@ def environments(several: Iterable[Environment], retired: Mapping[str, str] | No
     return {
         mark: model.EnvironmentData(
             called[mark],
-            shorten(mark, WORDS),
-            {shorten(name, WORDS): shorten(value, VALUE) for name, value in list(one.fields.items())[:FIELDS]},
+            shorten(mark, ENVIRONMENT_CHARACTERS),
+            {shorten(name, ENVIRONMENT_CHARACTERS): shorten(value, VALUE) for name, value in list(one.fields.items())[:FIELDS]},
             gone.get(mark, ""),
         )
         for mark, one in sorted(known.items(), key=lambda pair: (pair[0] in gone, called[pair[0]], pair[0]))

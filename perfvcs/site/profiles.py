@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
     from perfvcs.site.template import Templates
 
-PLAIN = ("time", "pytest")  # collectors whose profiles hold little more than a series' page shows
+WITHOUT_PAGES = ("time", "pytest")  # collectors whose profiles hold little more than a series' page shows
 
 
 def outputs(repository: Repository, contents: Contents, most: int, templates: Templates) -> Iterator[Output]:
@@ -27,7 +27,7 @@ def outputs(repository: Repository, contents: Contents, most: int, templates: Te
     newest: dict[tuple[str, str], list[int]] = {}
     for number, series in enumerate(contents.record.series):
         newest.setdefault(_job(series), []).append(number)
-    rich = [job for job, numbers in newest.items() if contents.record.series[numbers[0]].line.job.collector not in PLAIN]
+    rich = [job for job, numbers in newest.items() if contents.record.series[numbers[0]].line.job.collector not in WITHOUT_PAGES]
     chosen = sorted(newest) if len(newest) <= most else sorted(rich)[:most]
     if not chosen:
         return

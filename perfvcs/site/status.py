@@ -24,7 +24,7 @@ GONE_COMMITS = 20  # measured since an environment's last one, and
 GONE_DAYS = 30.0  # days between these, after which it is retired
 HALF = 0.5  # of a step: while the level is beyond it, the step is in force
 TINY = 5e-324
-REASON = 300  # characters
+REASON_CHARACTERS = 300  # characters
 
 
 @dataclass(frozen=True)
@@ -76,16 +76,16 @@ def _status(series: SeriesRecord, turn: int, ended: str, gone: str, accepted: Al
     if finding.direction == "improvement":
         return ChangeStatus("improvement")
     if finding.denied:
-        return ChangeStatus("over", shorten(finding.contradiction, REASON))
+        return ChangeStatus("over", shorten(finding.contradiction, REASON_CHARACTERS))
     if ended:
-        return ChangeStatus("over", shorten(f"its series has ended: {ended}", REASON))
+        return ChangeStatus("over", shorten(f"its series has ended: {ended}", REASON_CHARACTERS))
     for later in series.findings[turn + 1 :]:
         if _share(finding, later.after) <= HALF:
             return ChangeStatus("over", f"undone by {later.commit[:10]}")
     if gone:
         return ChangeStatus("over", f"not measured since {gone}")
     reason = accepted.reason(finding)
-    return ChangeStatus("open") if reason is None else ChangeStatus("accepted", shorten(reason, REASON))
+    return ChangeStatus("open") if reason is None else ChangeStatus("accepted", shorten(reason, REASON_CHARACTERS))
 
 
 def _share(finding: Finding, level: float) -> float:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from perfvcs.locate.changes import Changes
     from perfvcs.repository import Repository
 
-SHOWN = 3  # suspects of a change
-LONGEST = 10  # commits that a change may be: of longer ranges `perf bisect --dry-run` lists the suspects
+MOST_SUSPECTS = 3  # suspects of a change
+MOST_COMMITS = 10  # commits that a change may be: of longer ranges `perf bisect --dry-run` lists the suspects
 MOST_READ = 60  # commits whose changes one publishing reads
 
 
@@ -30,7 +30,7 @@ class Suspicions:
 
     def of(self, finding: Finding, line: Line) -> list[tuple[Commit, tuple[str, ...]]]:
         """The newest suspects with the functions and files that make them suspect; empty if too much would have to be read."""
-        if not 2 <= finding.commits <= LONGEST or finding.first not in self._places:
+        if not 2 <= finding.commits <= MOST_COMMITS or finding.first not in self._places:
             return []
         first, last = self._places[finding.first], self._places[finding.last]
         if first < 1 or len(self._changes) + last - first + 1 > MOST_READ:
@@ -39,7 +39,7 @@ class Suspicions:
             BenchmarkUnit(line.job.label, line.job.collector)
         )
         found = [suspect(self._commits[place], self._change(place), reach) for place in range(last, first - 1, -1)]
-        touching = [one for one in found if one.touches][:SHOWN]
+        touching = [one for one in found if one.touches][:MOST_SUSPECTS]
         about = self._repository.project.describe([one.commit for one in touching])
         return [(about[one.commit], one.reasons) for one in touching]
 

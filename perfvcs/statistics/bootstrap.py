@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 DRAWS = 10_000
-CHUNK = 2_000_000  # measurements held at once
+CHUNK_MEASUREMENTS = 2_000_000  # measurements held at once
 LARGEST_VALUE = 1e300
 
 
@@ -61,7 +61,7 @@ def _means(rng: np.random.Generator, runs: Runs, draws: int) -> NDArray[np.float
     import numpy as np
 
     executions, width = runs.values.shape
-    step = max(1, CHUNK // (executions * width))
+    step = max(1, CHUNK_MEASUREMENTS // (executions * width))
     found = []
     for start in range(0, draws, step):
         chosen = rng.integers(executions, size=(min(step, draws - start), executions))

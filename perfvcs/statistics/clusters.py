@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 MOST_CLUSTERS = 6
-ROUNDS = 200
+MOST_ROUNDS = 200
 TOLERANCE = 1e-8
 NARROWEST = 1e-3  # smallest standard deviation of a cluster, in those of all values
 RAREST = 0.02  # smallest share of a cluster: rarer ones are outliers
@@ -99,7 +99,7 @@ def fit(values: ArrayLike, k: int) -> Mixture:
     chance = np.zeros((n, k))
     chance[np.arange(n), _nearest(z, k)] = 1.0
     likelihood = -np.inf
-    for _ in range(ROUNDS):
+    for _ in range(MOST_ROUNDS):
         shares = np.maximum(chance.sum(axis=0), 1e-300)
         centres = z @ chance / shares
         variances = np.maximum((((z[:, None] - centres) ** 2) * chance).sum(axis=0) / shares, NARROWEST**2)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 CLIPPED = 2.0  # percent at either end that are outliers for the slope
 STEEPEST = 1.5  # on logarithmic scales; in proportion is 1
 SEVERAL = 8  # executions
-FAR = 4.0  # standard errors by which the sides' means do not differ by chance
+FAR_ERRORS = 4.0  # standard errors by which the sides' means do not differ by chance
 UNMOVED = 1e-6  # standard deviation of the covariate's logarithm below which it says nothing
 
 
@@ -63,4 +63,4 @@ def far_apart(first: Sequence[float], second: Sequence[float]) -> bool:
     if min(len(first), len(second)) < 2:
         return False
     error = sqrt(variance(first) / len(first) + variance(second) / len(second))
-    return abs(fmean(second) - fmean(first)) > FAR * error + UNMOVED
+    return abs(fmean(second) - fmean(first)) > FAR_ERRORS * error + UNMOVED

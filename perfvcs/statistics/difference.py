@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-MANY = 1e9  # degrees of freedom from which Student's t is the normal distribution to double precision
+NORMAL_DEGREES = 1e9  # degrees of freedom from which Student's t is the normal distribution to double precision
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def combine(
     spread = known & (total > 0)
     share = np.where(spread, parts, 0.0) / np.where(spread, total, 1.0)
     weight = np.where(spread, (share**2 / np.where(degrees > 0, degrees, 1.0)).sum(axis=0), 1.0)
-    df = np.where(spread, 1 / np.maximum(weight, 1 / MANY), MANY)
+    df = np.where(spread, 1 / np.maximum(weight, 1 / NORMAL_DEGREES), NORMAL_DEGREES)
     error = np.sqrt(np.where(spread, total, 0.0))
     sure = np.where(known, estimate, 0.0)
     t = np.abs(sure) / np.where(spread, error, 1.0)
@@ -160,4 +160,4 @@ def _each(value: ArrayLike, like: NDArray[np.float64]) -> NDArray[np.float64]:
 def _degrees(value: ArrayLike, like: NDArray[np.float64]) -> NDArray[np.float64]:
     import numpy as np
 
-    return np.minimum(_each(value, like), MANY)
+    return np.minimum(_each(value, like), NORMAL_DEGREES)

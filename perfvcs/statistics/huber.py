@@ -17,9 +17,9 @@ BEND = 2.5  # standard deviations from the centre beyond which a value is pulled
 FEWEST_PAIRS = 8  # pairs from which their standard deviation is known well enough for that
 NORMAL_IN_DISTANCES = 1.0483  # a normal standard deviation in medians of the distance of two values
 DISTANCE_NEIGHBOURS = 50  # distances of a value to that many others are enough
-ROUNDS = 200
+MOST_ROUNDS = 200
 CLOSE = 7  # the same where it is computed for many patterns of signs
-PATTERNS = 1000  # of signs for which the whole statistic is computed; at p = .01 this is exact to .003
+SIGN_PATTERNS = 1000  # of signs for which the whole statistic is computed; at p = .01 this is exact to .003
 EQUIVALENCE = 0.9  # two one-sided tests at 5 %
 
 
@@ -92,7 +92,7 @@ def chance(free: ArrayLike) -> NDArray[np.float64]:
 
     Of several columns, shape (groups, n, columns), it is that of the largest |t| of them, all flipped together. |t| is computed anew
     for each pattern of signs, outliers pulled in anew: values that were pulled in before would keep the pairs of the rarer order small in
-    every pattern alike. All 2**n patterns where half of them are at most ``PATTERNS``, else so many random ones,
+    every pattern alike. All 2**n patterns where half of them are at most ``SIGN_PATTERNS``, else so many random ones,
     with the observed one counted in. The values are finite.
     Where all differences have one sign and none is an outlier, no other pattern has a larger t, and nothing is computed; nor with
     outliers where patterns are drawn: only those that flip nothing but outliers come near, too few to be among them.
@@ -105,7 +105,7 @@ def chance(free: ArrayLike) -> NDArray[np.float64]:
         return _largest(d)
     if n < FEWEST_PAIRS:
         return sign_flips(d)
-    rows, exact = signs(n, PATTERNS)
+    rows, exact = signs(n, SIGN_PATTERNS)
     clear = (np.abs(np.sign(d).sum(axis=1)) == n) & ((drawn_in(d) == d).all(axis=1) if exact else True)
     reached, observed = np.full(groups, float(exact)), _t(d)
     for place in np.flatnonzero(~clear):
@@ -133,7 +133,7 @@ def _largest(gaps: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     import numpy as np
 
-    rows, exact = signs(gaps.shape[1], PATTERNS)
+    rows, exact = signs(gaps.shape[1], SIGN_PATTERNS)
     columns = np.moveaxis(gaps, 2, 0)
     observed = np.max([_t(column) for column in columns], axis=0)
     reached = np.empty(len(gaps))
@@ -207,7 +207,7 @@ def draw_in(values: NDArray[np.float64], bound: NDArray[np.float64]) -> NDArray[
     import numpy as np
 
     drawn, live, centre = values.copy(), np.arange(len(values)), median(values)[:, None]
-    for _ in range(ROUNDS):
+    for _ in range(MOST_ROUNDS):
         inside, reach = values[live], bound[live]
         far = np.abs(inside - centre) > reach
         edge = centre + np.copysign(np.where(far, reach, 0.0), inside - centre)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 ITERATIONS = 10_000
-SHARE = 0.75
-CHUNK = 2_000_000  # random numbers held at once
+SAMPLE_SHARE = 0.75
+CHUNK_NUMBERS = 2_000_000  # random numbers held at once
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Impact:
     samples: int
 
 
-def impact(runs: Sequence[ArrayLike], iterations: int = ITERATIONS, share: float = SHARE, seed: int = 0) -> Impact:
+def impact(runs: Sequence[ArrayLike], iterations: int = ITERATIONS, share: float = SAMPLE_SHARE, seed: int = 0) -> Impact:
     """The impact factor of m executions with their measurements, by bootstrap.
 
     The median over ``iterations`` of SD(one measurement of each of c executions) / SD(c measurements of one execution), all drawn
@@ -53,7 +53,7 @@ def _factor(runs: Runs, samples: int, iterations: int, seed: int) -> float:
 
     rng = np.random.default_rng(seed)
     executions, width = runs.values.shape
-    step = max(1, CHUNK // max(executions, samples))
+    step = max(1, CHUNK_NUMBERS // max(executions, samples))
     ratios = []
     for start in range(0, iterations, step):
         count = min(step, iterations - start)

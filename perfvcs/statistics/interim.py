@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 PAIRS = 30
-FIRST = 5  # pairs: fewer have no distribution worth the name
+FIRST_PAIRS = 5  # pairs: fewer have no distribution worth the name
 EARLY = 0.001
 FINAL = 0.0095
 
@@ -14,7 +14,7 @@ def schedule(pairs: int = PAIRS) -> tuple[int, ...]:
     A look costs nothing beside a pair, and looks that follow each other closely nearly always say the same: 25 early looks at one level
     have little more false alarms than five, and end two pairs earlier.
     """
-    return (*range(FIRST, pairs), pairs)
+    return (*range(FIRST_PAIRS, pairs), pairs)
 
 
 def level(pairs: int, final: int = PAIRS) -> float:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 TRANSFORMS = ("none", "log", "1/x", "1/sqrt x")
 FEWEST_VALUES = 3
 MOST_VALUES = 5000  # with more values, the p of the test is no longer exact enough to report
-LEVEL = 0.05
-SMALLEST = 1e-300  # 1/x of less is beyond a float
+SIGNIFICANCE = 0.05
+SMALLEST_NUMBER = 1e-300  # 1/x of less is beyond a float
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Normality:
     w: dict[str, NDArray[np.float64]]
     p: dict[str, NDArray[np.float64]]
 
-    def choice(self, level: float = LEVEL) -> list[str | None]:
+    def choice(self, level: float = SIGNIFICANCE) -> list[str | None]:
         """Per group the first transformation, in the order of ``TRANSFORMS``, that is not rejected as normal at ``level``, or None."""
         columns = [self.p[name] for name in TRANSFORMS]
         return [
@@ -44,7 +44,7 @@ def transform(values: ArrayLike, name: str) -> NDArray[np.float64]:
         raise ValueError(f"no transformation {name}; there are {', '.join(TRANSFORMS)}")
     if name == "none":
         return y
-    x = np.where(y > SMALLEST, y, np.nan)
+    x = np.where(y > SMALLEST_NUMBER, y, np.nan)
     found: NDArray[np.float64] = np.log(x) if name == "log" else 1 / x if name == "1/x" else 1 / np.sqrt(x)
     return found
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 FEWEST_SETTLING = 5  # pairs; fewer settle nothing
 # p up to which a period effect is removed: at .01, five pairs without one would be called changed in 1.2 % of cases.
 EVIDENT_SHARE = 0.003
-SHARE = 3  # with so many pairs, one in the rarer order is enough for its mean
+ORDER_RATIO = 3  # with so many pairs, one in the rarer order is enough for its mean
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def paired(first: ArrayLike, second: ArrayLike, later: ArrayLike, confidence: fl
     known = np.isfinite(found.difference.estimate)
     gaps, tiny = np.where(known[:, None], found.free, 0.0), np.where(known, rounding(first, second), 0.0)
     rarer = np.minimum(order.sum(axis=1), n - order.sum(axis=1))
-    enough = (SHARE * rarer >= n - 1) & (rarer > 1)
+    enough = (ORDER_RATIO * rarer >= n - 1) & (rarer > 1)
     plain, robust = _orders(gaps, order, tiny, np.inf), _orders(gaps, order, tiny, bend)
     df = np.full(len(gaps), n - 2.0)
     evident = known & enough & (combine(robust.period, [robust.variance], [df]).p <= EVIDENT_SHARE)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 ARRANGEMENTS = 10_000
 MOST_ARRANGEMENTS = 20_000  # arrangements that are still enumerated
-CHUNK = 4_000_000  # arrangements x groups held at once
+CHUNK_ARRANGEMENTS = 4_000_000  # arrangements x groups held at once
 
 
 def two_sample(first: ArrayLike, second: ArrayLike, seed: int = 0) -> NDArray[np.float64]:
@@ -64,7 +64,7 @@ def _share(
     count = len(arrangements)
     # Sums of the same numbers in another order differ by rounding; they are ties.
     bar = np.abs(observed) - 1e-10 * np.abs(values).sum(axis=1)
-    step = max(1, CHUNK // count)
+    step = max(1, CHUNK_ARRANGEMENTS // count)
     reached = np.empty(len(values))
     for start in range(0, len(values), step):
         here = slice(start, start + step)
@@ -96,7 +96,7 @@ def _share_of_lengths(
 
     count = len(arrangements)
     bar = (values[:, :first].sum(axis=1) ** 2).sum(axis=1) * (1 - 1e-10)
-    step = max(1, CHUNK // (count * values.shape[2]))
+    step = max(1, CHUNK_ARRANGEMENTS // (count * values.shape[2]))
     reached = np.empty(len(values))
     for start in range(0, len(values), step):
         here = slice(start, start + step)

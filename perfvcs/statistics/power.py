@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 POWER = 0.8
 MOST_POWER_PAIRS = 100_000  # pairs; nobody measures more
-POINTS = 400  # at which the distribution of an estimated variance is taken
+VARIANCE_POINTS = 400  # at which the distribution of an estimated variance is taken
 BISECTIONS = 40
-MANY = 100  # degrees of freedom from which a simpler formula does
+NORMAL_DEGREES = 100  # degrees of freedom from which a simpler formula does
 
 
 def power(effect: float, deviation: float, pairs: int, alpha: float = 0.01, bar: float = 0.0) -> float:
@@ -109,16 +109,16 @@ def limits(deviation: float, df: float, confidence: float = 0.8) -> tuple[float,
 
 @lru_cache(maxsize=4096)
 def _spreads(df: int) -> NDArray[np.float64]:
-    """Estimated over true standard deviation at the middles of ``POINTS`` equally likely parts.
+    """Estimated over true standard deviation at the middles of ``VARIANCE_POINTS`` equally likely parts.
 
     For many degrees of freedom by the cube root, which is nearly normal (to 5 digits). Source: Wilson, Hilferty 1931.
     """
     import numpy as np
     from scipy.special import gammaincinv, ndtri
 
-    shares = (np.arange(POINTS) + 0.5) / POINTS
+    shares = (np.arange(VARIANCE_POINTS) + 0.5) / VARIANCE_POINTS
     roughly = 1 - 2 / (9 * df) + ndtri(shares) * sqrt(2 / (9 * df))
-    variances = roughly**3 if df > MANY else 2 * gammaincinv(df / 2, shares) / df
+    variances = roughly**3 if df > NORMAL_DEGREES else 2 * gammaincinv(df / 2, shares) / df
     found: NDArray[np.float64] = np.sqrt(variances)
     found.flags.writeable = False
     return found

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 EXACT = 30  # up to this many values per side, the exact distribution is used
-CHUNK = 4_000_000  # differences held at once
+CHUNK_DIFFERENCES = 4_000_000  # differences held at once
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def shift(first: ArrayLike, second: ArrayLike, confidence: float = 0.95) -> Inte
     (groups, m), k = a.shape, b.shape[1]
     depth = shift_depth(m, k, confidence)
     columns = np.empty((3, groups))
-    step = max(1, CHUNK // (m * k))
+    step = max(1, CHUNK_DIFFERENCES // (m * k))
     for start in range(0, groups, step):
         here = slice(start, start + step)
         gaps = np.sort((b[here, :, None] - a[here, None, :]).reshape(-1, m * k), axis=1)

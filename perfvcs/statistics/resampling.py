@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 RESAMPLINGS = 100
-SHARE = 0.75
-CHUNK = 500_000  # measurements held at once
+SAMPLE_SHARE = 0.75
+CHUNK_MEASUREMENTS = 500_000  # measurements held at once
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def resample(
     counts: ArrayLike,
     group: ArrayLike | None = None,
     draws: int = RESAMPLINGS,
-    share: float = SHARE,
+    share: float = SAMPLE_SHARE,
     seed: int = 0,
 ) -> Robust:
     """Robust means and variances of each execution's measurements, warm-up already taken away.
@@ -138,4 +138,4 @@ def _median(
 
 def _chunks(measurements: int) -> int:
     """The number of parts that so many are divided into."""
-    return max(1, -(-measurements // CHUNK))
+    return max(1, -(-measurements // CHUNK_MEASUREMENTS))

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 LARGE_DF = 300.0  # degrees of freedom from which Hill's expansion is used
-FEW = 64  # values that are faster one by one than in arrays: of one 20 times, of 64 twice
+FEW_VALUES = 64  # values that are faster one by one than in arrays: of one 20 times, of 64 twice
 PRECISION = 1e-15
-ROUNDS = 200
+MOST_ROUNDS = 200
 SERIES_TERMS = 100
 TINY = 1e-300
 
@@ -106,13 +106,13 @@ def _fraction(a: NDArray[np.float64], b: NDArray[np.float64], x: NDArray[np.floa
     """The continued fraction of the incomplete beta function, by Lentz's method."""
     import numpy as np
 
-    if x.size <= FEW:  # the same to the last digit
+    if x.size <= FEW_VALUES:  # the same to the last digit
         return np.array(list(map(_continued, a.tolist(), b.tolist(), x.tolist())))
     upper = np.ones(x.shape)
     lower = 1 / _away(1 - (a + b) * x / (a + 1))
     found = lower.copy()
     moving = np.ones(x.shape, dtype=bool)
-    for round_ in range(1, ROUNDS):
+    for round_ in range(1, MOST_ROUNDS):
         twice = a + 2 * round_
         for term in (
             round_ * (b - round_) * x / ((twice - 1) * twice),
@@ -182,7 +182,7 @@ def _continued(a: float, b: float, x: float) -> float:
     lower = 1 - (a + b) * x / (a + 1)
     lower = 1 / (lower or TINY)
     found = lower
-    for round_ in range(1, ROUNDS):
+    for round_ in range(1, MOST_ROUNDS):
         twice = a + 2 * round_
         step = 1.0
         for term in (

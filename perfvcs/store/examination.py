@@ -14,7 +14,7 @@ from perfvcs.store.failures import Unwritable
 if TYPE_CHECKING:
     from perfvcs.store import Store
 
-BATCH = 5000  # documents that are read through one git process
+DOCUMENTS_PER_READ = 5000  # documents that are read through one git process
 
 
 class Problem(NamedTuple):
@@ -36,7 +36,7 @@ def problems(store: Store, git: Bare) -> list[Problem]:
     found = [Problem("", f"git fsck: {line}") for line in _of_objects(store, git, tip).splitlines() if line.strip()]
     entries = store.entries()
     try:
-        while batch := list(islice(entries, BATCH)):
+        while batch := list(islice(entries, DOCUMENTS_PER_READ)):
             for path, document in store.documents({entry.path: entry.new for entry in batch if entry.new}):
                 try:
                     verified(path, document)

@@ -12,9 +12,9 @@ from perfvcs.descriptors import NotPlain, entries, folder, plain, remove
 from perfvcs.git.command import keys
 
 CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
-HEAD = b"ref: refs/heads/main\n"
+HEAD_CONTENT = b"ref: refs/heads/main\n"
 LARGEST_CONFIGURATION = 1 << 20  # bytes of a configuration
-DEEPEST = 8  # levels of folders that are looked into; what is deeper is not ours as a whole
+MOST_LEVELS = 8  # levels of folders that are looked into; what is deeper is not ours as a whole
 # What git reads to find settings, objects or code elsewhere, with a store's path as its root.
 REDIRECTIONS = (
     "commondir",
@@ -24,8 +24,8 @@ REDIRECTIONS = (
     "info/grafts",
     "info/attributes",
 )
-FILES = frozenset({"HEAD", "config", "packed-refs", "perfvcs-write.lock", "perfvcs-gc.lock"})
-FOLDERS = frozenset({"objects", "refs"})
+GIT_FILES = frozenset({"HEAD", "config", "packed-refs", "perfvcs-write.lock", "perfvcs-gc.lock"})
+GIT_FOLDERS = frozenset({"objects", "refs"})
 OBJECTS = re.compile(r"[0-9a-f]{2}/[0-9a-f]{38}|pack/pack-[0-9a-f]{40}\.(pack|idx|rev|mtimes)")
 OF_OBJECTS = re.compile(r"[0-9a-f]{2}|pack|info")
 REFS = re.compile(r"heads/main")
@@ -42,7 +42,7 @@ def problem(store: Path) -> str | None:
     if not os.path.lexists(store):
         return None
     for name in ("config", "HEAD"):
-        expected = CONFIG if name == "config" else HEAD
+        expected = CONFIG if name == "config" else HEAD_CONTENT
         if (found := _content(store / name)) != expected:
             what = "is missing" if found is None else "is not as perfvcs wrote it"
             return f"{store / name} {what}"
@@ -76,7 +76,7 @@ def restore(store: Path) -> list[str]:
     if foreign := _foreign_keys(store / "config"):
         dropped.append(f"store/config: {', '.join(foreign)}")
     for name in entries(store):
-        if _kind(store / name) != (stat.S_IFDIR if name in FOLDERS else stat.S_IFREG if name in FILES else None):
+        if _kind(store / name) != (stat.S_IFDIR if name in GIT_FOLDERS else stat.S_IFREG if name in GIT_FILES else None):
             dropped += _dropped(store, name)
     for name in entries(store / "objects"):
         if not OF_OBJECTS.fullmatch(name):
@@ -90,7 +90,7 @@ def restore(store: Path) -> list[str]:
         if kept != text:
             _put(store / "packed-refs", kept)
     _put(store / "config", CONFIG)
-    _put(store / "HEAD", HEAD)
+    _put(store / "HEAD", HEAD_CONTENT)
     return dropped
 
 
@@ -118,7 +118,7 @@ def _below(top: Path) -> list[str]:
             for name in entries(top / folder_name):
                 path = f"{folder_name}/{name}" if folder_name else name
                 is_folder = stat.S_ISDIR(os.lstat(top / path).st_mode)
-                if is_folder and path.count("/") < DEEPEST:
+                if is_folder and path.count("/") < MOST_LEVELS:
                     waiting.append(path)
                 else:
                     found.append(path)

@@ -13,7 +13,7 @@ REMOVED_FOLDER = "removed"  # in the store's tree, with the paths of profiles be
 FORMAT = "perfvcs-removal/1"
 LARGEST_REMOVAL = 1024  # of a removal's document: `git fetch` brings files of up to this size at once
 MOST_TIMES = 1000
-LONGEST = 150  # bytes of a name, and of a reason
+NAME_BYTES = 150  # bytes of a name, and of a reason
 
 
 class Removal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,4 +89,4 @@ def later(one: bytes, other: bytes, path: str) -> bytes:
 def _clipped(text: str) -> str:
     """The beginning of a text, without what JSON writes with more bytes than one character has."""
     plain = "".join(character if character.isprintable() else " " for character in text)
-    return plain.encode("utf-8", "replace")[:LONGEST].decode("utf-8", "ignore")
+    return plain.encode("utf-8", "replace")[:NAME_BYTES].decode("utf-8", "ignore")

@@ -9,7 +9,7 @@ from perfvcs.text.characters import shorten
 
 COLUMNS = 80  # of a terminal, where nothing says otherwise; all reports are written for it
 BRAILLE = 0x2800
-PLAIN = str.maketrans("┤│└┬─┼━├┃░▲▼◆○●✕–✓□■×…·←→±²⁻", "+|+--+=+|:^v*o@x-v#*x~.<>~2-")
+ASCII_SIGNS = str.maketrans("┤│└┬─┼━├┃░▲▼◆○●✕–✓□■×…·←→±²⁻", "+|+--+=+|:^v*o@x-v#*x~.<>~2-")
 
 
 def columns(text: str) -> int:
@@ -59,4 +59,4 @@ def beside(entries: Sequence[str], width: int) -> list[str]:
 def ascii_only(text: str) -> str:
     """The same drawing for a terminal that has no other characters: dots for braille, the nearest sign for others, ? for the rest."""
     dots = dict.fromkeys(range(BRAILLE + 1, BRAILLE + 256), ".") | {BRAILLE: " "}
-    return text.translate(PLAIN).translate(dots).encode("ascii", "replace").decode()
+    return text.translate(ASCII_SIGNS).translate(dots).encode("ascii", "replace").decode()

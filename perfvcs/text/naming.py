@@ -14,7 +14,7 @@ from perfvcs.text.characters import ISOLATED, shorten, visible
 from perfvcs.text.words import metric_name
 
 MOST_MATCHES = 8  # candidates that a message lists
-LABEL = 60  # characters of a name in a message
+LABEL_CHARACTERS = 60  # characters of a name in a message
 ELLIPSIS = "…"  # what ``shorten`` puts in the middle of a long name
 
 
@@ -89,9 +89,11 @@ def _patterns(wanted: str) -> tuple[Callable[[str], bool], Callable[[str], bool]
 
 
 def _ambiguous(given: str, names: Sequence[str], what: str) -> Ambiguous:
-    listed = ", ".join(f"`{shorten(name, LABEL)}`" for name in names[:MOST_MATCHES])
+    listed = ", ".join(f"`{shorten(name, LABEL_CHARACTERS)}`" for name in names[:MOST_MATCHES])
     more = f" and {len(names) - MOST_MATCHES:,} more" if len(names) > MOST_MATCHES else ""
-    return Ambiguous(f"`{shorten(given, LABEL)}` matches {len(names):,} {what}s: {listed}{more}: write more of the name")
+    return Ambiguous(
+        f"`{shorten(given, LABEL_CHARACTERS)}` matches {len(names):,} {what}s: {listed}{more}: write more of the name"
+    )
 
 
 def apart(names: Sequence[str], width: int) -> list[str]:

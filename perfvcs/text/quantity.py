@@ -17,7 +17,7 @@ RATE_EVENTS = ("op", "ops", "items")  # the same, of so many in some time
 COUNTS = ("", "1", "count")
 PREFIXES = {-4: "p", -3: "n", -2: "u", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T", 5: "P"}
 NANO, TENTH = 1e-9, 9.99e-11  # s; tenths of a nanosecond are easier to read than hundreds of picoseconds
-SMALL = 1e-3  # of a unit with a prefix: below, a smaller prefix is the better one
+SMALLEST_MANTISSA = 1e-3  # of a unit with a prefix: below, a smaller prefix is the better one
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 UNIT_WIDTH = 24  # characters of a unit
 HUGE = 1e7  # percent from which on only their power of ten is of interest
@@ -57,7 +57,7 @@ def scale(magnitude: float, unit: str) -> Scale:
     magnitude = abs(magnitude)
     if not math.isfinite(magnitude) or magnitude == 0:
         return Scale(1.0, f"{_MICRO.get()}s" if unit == "us" else unit)
-    if magnitude < SMALL and (seconds := PREFIXED.get(unit)):
+    if magnitude < SMALLEST_MANTISSA and (seconds := PREFIXED.get(unit)):
         smaller = scale(magnitude * seconds, "s")
         return Scale(smaller.factor * seconds, smaller.unit)
     step = max(-100, math.floor((math.log10(magnitude) + 4e-10) / 3))

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HEIGHTS = "▁▂▃▄▅▆▇█"
-PLAIN = "_.-=+*#@"  # rising ink, for terminals without the blocks
-GAP = " "
+ASCII_INK = "_.-=+*#@"  # rising ink, for terminals without the blocks
+MISSING_VALUE = " "
 
 
 def sparkline(values: Sequence[float | None], *, width: int | None = None, plain: bool = False, least: float = 0.02) -> str:
@@ -25,15 +25,17 @@ def sparkline(values: Sequence[float | None], *, width: int | None = None, plain
     shown = list(values if width is None else values[max(0, len(values) - width) :])
     known = [value for value in shown if value is not None and math.isfinite(value)]
     if not known:
-        return GAP * len(shown)
+        return MISSING_VALUE * len(shown)
     low, high = min(known), max(known)
     middle = low / 2 + high / 2
     span = max(high - low, least * abs(middle))
     if not math.isfinite(span):  # the ends are further apart than a float can say
         shown = [None if value is None else value / 4 for value in shown]
         return sparkline(shown, plain=plain, least=least)
-    steps = PLAIN if plain else HEIGHTS
-    return "".join(GAP if value is None or not math.isfinite(value) else steps[_step(value, middle, span)] for value in shown)
+    steps = ASCII_INK if plain else HEIGHTS
+    return "".join(
+        MISSING_VALUE if value is None or not math.isfinite(value) else steps[_step(value, middle, span)] for value in shown
+    )
 
 
 def _step(value: float, middle: float, span: float) -> int:

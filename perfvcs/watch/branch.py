@@ -13,8 +13,8 @@ from perfvcs.git.remote import Remote
 from perfvcs.git.worktree import lasting
 from perfvcs.store.document import fold
 
-FOLDER = "watch"  # in .perf
-PATIENCE = 600.0  # seconds that a remote may take to send what is new
+WATCH_FOLDER = "watch"  # in .perf
+FETCH_SECONDS = 600.0  # seconds that a remote may take to send what is new
 PROMPT = 30.0  # seconds that it may take to name its main branch
 
 
@@ -33,7 +33,7 @@ class Branch:
         found = Remote.find(project, remote)
         branch = name or found.default_branch(PROMPT)
         mark = hashlib.sha256(f"{found.known_as}\0{branch}".encode(errors="replace")).hexdigest()[:8]
-        return cls(project, found, branch, home / FOLDER / f"{fold(branch) or 'branch'}-{mark}")
+        return cls(project, found, branch, home / WATCH_FOLDER / f"{fold(branch) or 'branch'}-{mark}")
 
     @property
     def reference(self) -> str:
@@ -42,7 +42,7 @@ class Branch:
 
     def fetch(self) -> None:
         """Get what is new there; raises RemoteFailed, NoBranch."""
-        self.remote.follow(self.name, self.reference, PATIENCE)
+        self.remote.follow(self.name, self.reference, FETCH_SECONDS)
 
     def tip(self) -> str:
         """The newest commit of the last fetch; empty before the first."""

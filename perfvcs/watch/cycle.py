@@ -24,7 +24,7 @@ from perfvcs.measure.session import CollectFailed
 from perfvcs.measure.unfinished import unfinished
 from perfvcs.reports.audit import distrusted
 from perfvcs.repository import Repository
-from perfvcs.rules import FILE
+from perfvcs.rules import RULES_FILE
 from perfvcs.text.characters import shorten
 from perfvcs.text.duration import duration
 from perfvcs.text.words import counted
@@ -116,7 +116,7 @@ class Cycle:
         ours = [one for one in unfinished(repository.home) if {state.commit for state in one.versions} == wanted]
         if ours:
             began = time.monotonic()
-            config = load(repository.project.root / FILE)
+            config = load(repository.project.root / RULES_FILE)
             with self._executing(repository, config, ours[0].request.scheduler) as executor:
                 outcome = resume(repository, config, self.progress, ours[0].session, wait=True, executor=executor)
             self._measured(outcome, f"finished session {ours[0].session}", began)
@@ -131,7 +131,7 @@ class Cycle:
             return
         # a repository of its own, whose perf.toml, overlays and accepted changes are those of the branch
         repository = Repository.find(self.branch.checkout(tip).root)
-        config = load(repository.project.root / FILE)
+        config = load(repository.project.root / RULES_FILE)
         if self.memory.config != digest(config):
             self.memory.config, self.memory.attempts = digest(config), {}
         if self.memory.known is None:

@@ -12,8 +12,8 @@ from perfvcs.text.characters import shorten
 from perfvcs.watch.webhook import NotDelivered
 
 ADDRESS = re.compile(r"[A-Za-z0-9._%+=][A-Za-z0-9._%+=-]*(@[A-Za-z0-9][A-Za-z0-9.-]*)?")  # a name alone is one on this machine
-FOLDERS = "/usr/sbin:/usr/lib:/usr/local/sbin"  # where sendmail is, as a rule not on PATH
-PATIENCE = 60  # seconds
+SENDMAIL_FOLDERS = "/usr/sbin:/usr/lib:/usr/local/sbin"  # where sendmail is, as a rule not on PATH
+SENDING_SECONDS = 60  # seconds
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Mail:
         """By the sendmail of this machine; raises UsageError."""
         if not ADDRESS.fullmatch(address):
             raise UsageError(f"--mail {shorten(address, 60)} is not an address: give one like ada@example.org")
-        program = shutil.which("sendmail") or shutil.which("sendmail", path=FOLDERS)
+        program = shutil.which("sendmail") or shutil.which("sendmail", path=SENDMAIL_FOLDERS)
         if program is None:
             raise UsageError("--mail needs sendmail: install a mail server that has it (apt install msmtp-mta, or postfix)")
         return cls(address, program)
@@ -44,10 +44,14 @@ class Mail:
         message.set_content(text)
         try:
             done = subprocess.run(
-                [self.program, "-i", "--", self.address], input=bytes(message), capture_output=True, timeout=PATIENCE, check=False
+                [self.program, "-i", "--", self.address],
+                input=bytes(message),
+                capture_output=True,
+                timeout=SENDING_SECONDS,
+                check=False,
             )
         except subprocess.TimeoutExpired:
-            raise NotDelivered(f"sendmail did not end within {PATIENCE} s") from None
+            raise NotDelivered(f"sendmail did not end within {SENDING_SECONDS} s") from None
         except OSError as error:
             raise NotDelivered(f"sendmail cannot be started: {error.strerror}") from None
         if done.returncode:

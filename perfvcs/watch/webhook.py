@@ -14,10 +14,10 @@ SECRET = "PERFVCS_WEBHOOK_SECRET"
 TRIES = 4
 FIRST_WAIT = 1.0  # seconds; twice as long after each further try
 LONGEST_WAIT = 30.0  # seconds, also where the other side asks for more
-PATIENCE = 10.0  # seconds of one try
+TRY_SECONDS = 10.0  # seconds of one try
 READ = 1024  # bytes of an answer
 PASSING = {408, 425, 429}  # statuses below 500 after which another try may help
-PLAIN = re.compile(r"[!-~]+")  # characters of an address
+ADDRESS = re.compile(r"[!-~]+")  # characters of an address
 
 
 class NotDelivered(PerfError):
@@ -42,7 +42,7 @@ class Webhook:
 
         try:
             parts = urlsplit(address)
-            sound = parts.scheme in ("http", "https") and parts.hostname and PLAIN.fullmatch(address) and (parts.port or 1)
+            sound = parts.scheme in ("http", "https") and parts.hostname and ADDRESS.fullmatch(address) and (parts.port or 1)
             named = parts.username is not None or parts.password is not None
         except ValueError:  # a port that is not a number, brackets that hold no address
             sound, named = None, False
@@ -78,8 +78,8 @@ class Webhook:
         found: list[NotDelivered | None] = []
         thread = Thread(target=lambda: found.append(self._post(document, delivery)), daemon=True)
         thread.start()
-        thread.join(2 * PATIENCE)
-        failure = found[0] if found else NotDelivered(f"{self.host} does not answer within {2 * PATIENCE:.0f} s")
+        thread.join(2 * TRY_SECONDS)
+        failure = found[0] if found else NotDelivered(f"{self.host} does not answer within {2 * TRY_SECONDS:.0f} s")
         if failure is not None:
             raise failure
 
@@ -100,7 +100,7 @@ class Webhook:
             headers["X-Perf-Signature-256"] = f"sha256={signature(self.secret, document)}"
         request = Request(self.address, document, headers, method="POST")
         try:
-            with build_opener(OneAddress).open(request, timeout=PATIENCE) as answer:
+            with build_opener(OneAddress).open(request, timeout=TRY_SECONDS) as answer:
                 answer.read(READ)
         except HTTPError as error:
             with error:

@@ -10,7 +10,7 @@ from comparisons import profile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfvcs.check import WORDS, compare
+from perfvcs.check import VERDICT_WORDS, compare
 from perfvcs.check.document import decode, encode
 from perfvcs.check.markdown import markdown
 from perfvcs.check.screen import screen
@@ -40,7 +40,7 @@ FLIPPED = {"degradation": "improvement", "improvement": "degradation", "new": "m
 def test_every_measurement_has_a_word(old: list[Any], new: list[Any], metric: Metric, order: str, method: str) -> None:
     report = compare([profile(old, metric=metric, order=order)], [profile(new, 1, metric=metric, order=order)], method=method)
     for change in report.changes:
-        assert change.word in WORDS
+        assert change.word in VERDICT_WORDS
         assert all(math.isfinite(value) for value in msgspec.structs.astuple(change) if isinstance(value, float))
     assert decode(encode(report)) == report
     assert text(report)

@@ -116,7 +116,7 @@ def test_what_was_read_before_the_old_state_was_missed_does_not_count_twice(
             if old:
                 raise Damaged("no such commit")
 
-    monkeypatch.setattr("perfvcs.index.snapshot.BATCH", 1)
+    monkeypatch.setattr("perfvcs.index.snapshot.PROFILES_PER_READ", 1)
     monkeypatch.setattr(store, "changes", broken)
     index.refresh()
     assert levels_and_reads(index)[0][0] == [0, 1, 2]

@@ -14,7 +14,7 @@ from comparisons import profile
 from numpy.typing import NDArray
 from test_check_builds import built
 
-from perfvcs.check import WORDS, Report, compare
+from perfvcs.check import VERDICT_WORDS, Report, compare
 from perfvcs.check.bounds import within
 from perfvcs.check.document import decode, encode
 from perfvcs.check.markdown import markdown
@@ -70,7 +70,7 @@ def counters(seed: int, side: int = 0, count: int = 30) -> Profile:
 def sound(report: Report) -> Report:
     """The report, which has only words that there are, finite numbers, and can be written in every form."""
     for change in report.changes:
-        assert change.word in WORDS
+        assert change.word in VERDICT_WORDS
         assert all(math.isfinite(value) for value in msgspec.structs.astuple(change) if isinstance(value, float))
         assert change.low is None or change.high is None or change.low <= change.high
         assert not change.gate or change.word == "degradation"
@@ -178,7 +178,7 @@ def test_metrics_and_units_that_do_not_match_have_the_usual_word(method: str) ->
 @pytest.mark.parametrize("method", EVERY)
 def test_counters_are_for_those_that_know_them(method: str) -> None:
     report = sound(compare([counters(1)], [counters(2, 1)], method=method))
-    assert {change.word for change in report.changes} <= set(WORDS) - {"improvement"}
+    assert {change.word for change in report.changes} <= set(VERDICT_WORDS) - {"improvement"}
 
 
 @pytest.mark.parametrize("better", ["lower", "higher"])

@@ -16,7 +16,7 @@ from test_methods import sized
 
 from perfvcs.check import Change, compare
 from perfvcs.check.bounds import Undecided, within
-from perfvcs.check.samples.sampled import APART, SHAPE
+from perfvcs.check.samples.sampled import MEASURED_APART, SHAPE
 from perfvcs.profile import Metric, Profile, Resources
 from perfvcs.statistics.bootstrap import ratio
 from perfvcs.statistics.ranks import shift, shift_depth
@@ -124,11 +124,11 @@ def test_clusters_of_memory_have_the_delta_of_memory() -> None:
 def test_a_rule_that_knows_no_sessions_answers_with_a_warning() -> None:
     old, new = normal(4, 0.1)
     slower = judged(*apart(old, new), "t-test")
-    assert (slower.word, slower.reason, slower.paired) == ("degradation", APART, False)
+    assert (slower.word, slower.reason, slower.paired) == ("degradation", MEASURED_APART, False)
     noisy = judged(*apart(*normal(5)), "t-test", delta=0.001)
     assert (noisy.word, noisy.reason) == (
         "inconclusive",
-        f"the interval reaches beyond ±0.1 %; {within(noisy.bound or 0)}; {APART}",
+        f"the interval reaches beyond ±0.1 %; {within(noisy.bound or 0)}; {MEASURED_APART}",
     )
     alone = judged(*apart(old[:1], new), "t-test")
     assert (alone.word, alone.reason) == ("inconclusive", "a single execution has no spread: at least 5, better 10")

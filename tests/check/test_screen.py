@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from test_check_text import change, report
 
 from perfvcs.check import Report
-from perfvcs.check.change import WORDS, Overall
+from perfvcs.check.change import VERDICT_WORDS, Overall
 from perfvcs.check.importance import entries
 from perfvcs.check.markdown import markdown
-from perfvcs.check.screen import LINES, screen
+from perfvcs.check.screen import SCREEN_LINES, screen
 from perfvcs.check.sentence import sentence
 
 
@@ -46,7 +46,7 @@ def test_a_suite_of_many_units_has_one_effect_and_the_changes_that_matter_most()
     units = [change(uid=f"test {number}", baseline=0.1 / (1 + number), target=0.11) for number in range(300)]
     rest = [change("same", uid=f"quiet {number}", effect=0.0, low=-0.02, high=0.02, bound=0.02) for number in range(640)]
     lines = screen(with_jobs(report(*units, *rest), job(940))).splitlines()
-    assert len(lines) <= LINES
+    assert len(lines) <= SCREEN_LINES
     assert lines[0].endswith("sort became slower: wall time +3.1 % [+2.6, +3.6]")
     assert lines[2:4] == [
         "  degradation    sort (940 units: 300 slower, 0 faster)",
@@ -146,7 +146,7 @@ NAMES = st.text(max_size=300)
     st.lists(
         st.builds(
             change,
-            st.sampled_from(WORDS),
+            st.sampled_from(VERDICT_WORDS),
             job=NAMES,
             uid=NAMES,
             metric=NAMES,
@@ -161,5 +161,5 @@ NAMES = st.text(max_size=300)
 def test_whatever_is_reported_takes_one_screen(changes: list[Any], following: int) -> None:
     jobs = [job(2, given.word, job=given.job, series=[given.series], metric=given.metric) for given in changes[:9]]
     lines = screen(with_jobs(report(*changes), *jobs), following=["what to do " * 30] * following).splitlines()
-    assert len(lines) <= LINES
+    assert len(lines) <= SCREEN_LINES
     assert max(map(len, lines)) <= 80

@@ -829,7 +829,7 @@ def test_a_cache_folder_with_a_space_in_its_name_is_fine(build, record, tmp_path
 
 
 def block(kind: int, body: bytes) -> bytes:
-    return records.HEAD.pack(records.BLOCK, kind, records.HEAD.size + len(body)) + body
+    return records.BLOCK_HEAD.pack(records.BLOCK_MAGIC, kind, records.BLOCK_HEAD.size + len(body)) + body
 
 
 def process(
@@ -909,9 +909,9 @@ def test_rows_are_in_the_buckets_of_the_runtime(tmp_path):
         (process(version=9), "another version"),
         (process(ticks=(5, 5, 5, 5)), "no times"),
         (process() + chunk(3, [(0, 0, 0, 0)]), "not chosen"),
-        (process() + records.HEAD.pack(records.BLOCK, records.CHUNK, 3), "damaged"),
-        (process() + records.HEAD.pack(records.BLOCK, 99, 64), "damaged"),
-        (process() + records.HEAD.pack(records.BLOCK, records.CHUNK, 1 << 40), "damaged"),
+        (process() + records.BLOCK_HEAD.pack(records.BLOCK_MAGIC, records.CHUNK, 3), "damaged"),
+        (process() + records.BLOCK_HEAD.pack(records.BLOCK_MAGIC, 99, 64), "damaged"),
+        (process() + records.BLOCK_HEAD.pack(records.BLOCK_MAGIC, records.CHUNK, 1 << 40), "damaged"),
     ],
 )
 def test_a_wrong_file_is_named(content, message, tmp_path):

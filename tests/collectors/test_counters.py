@@ -526,7 +526,7 @@ def test_clocks_and_folders_that_may_not_be_read_have_a_substitute(monkeypatch: 
 def test_more_processes_than_files_may_be_open_are_sampled_all_the_same(
     run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "OPEN", WatchedProcess.opened + 2)
+    monkeypatch.setattr(processes, "MOST_OPEN_FILES", WatchedProcess.opened + 2)
     script = "import subprocess\nfor child in [subprocess.Popen(['sleep', '0.5']) for _ in range(5)]: child.wait()"
     found = Counters(interval=0.05).collect(run(script))
     assert max(samples(found, "processes")) == 6 and max(samples(found, "rss")) > 0
@@ -546,7 +546,7 @@ def test_a_file_that_is_not_there_is_empty() -> None:
 def test_large_trees_are_sampled_less_often_and_that_is_reported(
     run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampler, "SHARE", 1e-4)
+    monkeypatch.setattr(sampler, "PROCESSOR_SHARE", 1e-4)
     found = Counters(interval=0.01).collect(run("import time; time.sleep(0.5)"))
     assert len(samples(found, "rss")) <= 2
     assert any("too many processes to be sampled every 0.01 s: raise `interval`" in text for text in found.warnings)

@@ -26,7 +26,7 @@ from perfvcs.errors import UsageError
 pytestmark = [pytest.mark.needs("gcc"), pytest.mark.needs("g++")]
 KNOWN = heaps.programs()
 Build = Callable[..., Path]
-HEAD, SITE = np.dtype(record.HEAD), np.dtype(record.SITE)
+HEAD, SITE = np.dtype(record.HEAD_FIELDS), np.dtype(record.SITE)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from perfvcs import linuxperf
 from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors._shared import frames
 from perfvcs.collectors.samples import Samples, attach, linux, pyspy, recording
-from perfvcs.collectors.samples.sampler import DEEPEST, LEFT_OUT_FRAMES, TRUNCATED, Folded
+from perfvcs.collectors.samples.sampler import LEFT_OUT_FRAMES, MOST_FRAMES, TRUNCATED, Folded
 from perfvcs.errors import UsageError
 from perfvcs.measure.recording import JobRecording
 from perfvcs.profile import decode
@@ -280,7 +280,7 @@ def test_a_program_that_a_signal_ends_is_named(python: Callable[[str], Run], lan
 
 @PERF
 def test_processes_left_running_are_stopped_and_reported(run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording, "GRACE", 3.0)
+    monkeypatch.setattr(recording, "END_SECONDS", 3.0)
     found = Samples().collect(run("/bin/sh", "-c", "sleep 973.25 & exit 0"))
     assert found.warnings[-1].endswith("left processes running, which perf stopped: wait for what it starts")
     assert not [entry for entry in Path("/proc").glob("[0-9]*/cmdline") if b"973.25" in read(entry)]
@@ -614,8 +614,8 @@ def test_of_a_deep_recursion_root_and_leaf_are_kept(python: Callable[[str], Run]
     recursion = f"import sys\nsys.setrecursionlimit(5000)\ndef down(n):\n    return down(n - 1) if n else main()\n{BUSY[:-8]}\ndown(2000)\n"
     stacks = shares(Samples().collect(python(recursion)))
     deepest = max(stacks, key=lambda stack: (len(stack), stacks[stack]))  # a sample may fall on the way down
-    assert len(deepest) == DEEPEST + 1 and deepest[:2] == ("<module> (program.py)", "down (program.py)")
-    assert deepest[DEEPEST // 2] == LEFT_OUT_FRAMES and deepest[-2:] == ("main (program.py)", "Heap.push (program.py)")
+    assert len(deepest) == MOST_FRAMES + 1 and deepest[:2] == ("<module> (program.py)", "down (program.py)")
+    assert deepest[MOST_FRAMES // 2] == LEFT_OUT_FRAMES and deepest[-2:] == ("main (program.py)", "Heap.push (program.py)")
 
 
 def folded(run: Run, *stacks: tuple[list[tuple[str, str | None]], int], said: str = "") -> Folded:

@@ -53,7 +53,7 @@ def test_an_accepted_step_looks_accepted_on_both(project: Project, perf: Perf) -
         id="1234567", benchmark="sort", uid="sort", metric="wall", effect=0.11, baseline=commits[24], target=commits[25],
         reason="it checks its input",
     )  # fmt: skip
-    register.add(project.root / register.FILE, [accepted])
+    register.add(project.root / register.REGISTER_FILE, [accepted])
     chart = Chart.of(subject_of(Repository.find(), ["sort"]).history, 3000)
     ((_, rise),) = chart.outline(chart.group[0]).rises
     (mark,) = published(perf)["steps"]

@@ -478,14 +478,14 @@ def test_the_fallback_stops_everything_on_ctrl_c() -> None:
 
 
 def test_a_launcher_that_is_frozen_is_given_up(native: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launcher, "PATIENCE", 0.2)
+    monkeypatch.setattr(launcher, "LAUNCHER_SECONDS", 0.2)
     with pytest.raises(LaunchError, match="SIGKILL"):
         native(*sh("kill -STOP $PPID; exec /bin/sleep 976.5"), timeout=0.2)
     assert gone("sleep 976.5")
 
 
 def test_an_interrupted_caller_does_not_wait_for_a_frozen_launcher(native: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launcher, "PATIENCE", 0.2)
+    monkeypatch.setattr(launcher, "LAUNCHER_SECONDS", 0.2)
     main = threading.main_thread().ident
     assert main is not None
     timer = threading.Timer(0.5, signal.pthread_kill, (main, signal.SIGINT))

@@ -103,7 +103,7 @@ def test_a_checkout_without_room_for_a_kept_build_says_so(tmp_path):
 
 @pytest.mark.usefixtures("built")
 def test_only_so_many_builds_are_kept(project, perf, monkeypatch):
-    monkeypatch.setattr(builds, "KEPT", 1)
+    monkeypatch.setattr(builds, "KEPT_BUILDS", 1)
     perf("collect", "HEAD~1", "-q")
     perf("collect", "HEAD", "-q", "--committed")
     assert len(list((project.root / ".perf" / "builds").iterdir())) == 1

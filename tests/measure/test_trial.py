@@ -48,7 +48,7 @@ def test_a_build_that_failed_is_not_tried_again(project: Project, perf: Perf) ->
 @pytest.mark.needs("make")
 def test_all_trials_together_have_a_bound(project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch) -> None:
     project.commit(Makefile=MAKEFILE)
-    monkeypatch.setattr(trial, "TOGETHER", 0.0)
+    monkeypatch.setattr(trial, "ALL_TRIALS_SECONDS", 0.0)
     said = perf("init")
     assert "trying `" not in said.err and "no other command is tried: the trials took" in said.err
     assert "wrote perf.toml: a project with a Makefile: make bench (it did not run here)" in said.out
@@ -82,7 +82,7 @@ def test_another_run_is_not_disturbed(project: Project, perf: Perf) -> None:
 
 
 def test_what_takes_too_long_is_not_proposed(project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "LONGEST", 0.5)
+    monkeypatch.setattr(trial, "LONGEST_EXECUTION", 0.5)
     project.write("bench/run.sh", "sleep 60")
     project.commit()
     said = perf("init")

@@ -36,7 +36,7 @@ from perfvcs.index.lines import Line
 from perfvcs.profile import Environment, Job, Metric, Profile, Resources
 from perfvcs.site import about, changes, feed, front, names
 from perfvcs.site import series as site_series
-from perfvcs.site.commits import NEAR, Commits
+from perfvcs.site.commits import MOST_COMMITS, Commits
 from perfvcs.site.contents import Contents
 from perfvcs.site.diff import Diffs
 from perfvcs.site.folder import PATH, Folder
@@ -365,8 +365,8 @@ def test_a_page_has_room_for_so_much_and_says_what_it_left_out(
 ) -> None:
     monkeypatch.setattr(site_series, "POINTS", 50)
     monkeypatch.setattr(site_series, "TRACKS", 2)
-    monkeypatch.setattr(front, "CELLS", 24)
-    monkeypatch.setattr(changes, "LISTED", 3)
+    monkeypatch.setattr(front, "MOST_CELLS", 24)
+    monkeypatch.setattr(changes, "MOST_CHANGES", 3)
     monkeypatch.setattr(about, "PAGES", 0)
     places = [OTHER, Environment({"cpu": "third"}, "c" * 12), Environment({"cpu": "fourth"}, "d" * 12)]
     for seed, place in enumerate(places):
@@ -949,7 +949,7 @@ def test_a_commit_says_the_newest_changes_that_may_be_its(commits: list[str]) ->
     wide = 0
     for pair in contents.found:
         finding = contents.finding(*pair)
-        if finding.commits > NEAR:  # any of so many, which says nothing of each
+        if finding.commits > MOST_COMMITS:  # any of so many, which says nothing of each
             wide += 1
             continue
         for place in range(contents.places[finding.first], contents.places[finding.last] + 1):

@@ -44,8 +44,8 @@ def test_long_ranges_and_those_of_one_commit_name_none(project, monkeypatch):
     (finding,) = recorded.series[0].findings
     line = recorded.series[0].line
     assert len(Suspicions(repository, commits).of(finding, line)) == 2
-    monkeypatch.setattr("perfvcs.site.suspicion.LONGEST", 3)
+    monkeypatch.setattr("perfvcs.site.suspicion.MOST_COMMITS", 3)
     assert Suspicions(repository, commits).of(finding, line) == []
-    monkeypatch.setattr("perfvcs.site.suspicion.LONGEST", 10)
+    monkeypatch.setattr("perfvcs.site.suspicion.MOST_COMMITS", 10)
     monkeypatch.setattr("perfvcs.site.suspicion.MOST_READ", 3)
     assert Suspicions(repository, commits).of(finding, line) == []

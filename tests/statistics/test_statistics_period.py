@@ -173,4 +173,4 @@ def test_of_drawn_patterns_none_reaches_differences_of_one_sign() -> None:
         observed = huber.paired(np.zeros((1, 15)), row[None]).difference
         t = np.abs(flipped.estimate) / flipped.error
         assert (t < abs(observed.estimate[0]) / observed.error[0]).all()
-        assert huber.chance(row[None])[0] == pytest.approx(1 / (1 + huber.PATTERNS))
+        assert huber.chance(row[None])[0] == pytest.approx(1 / (1 + huber.SIGN_PATTERNS))

@@ -256,9 +256,9 @@ def test_benchmarks_are_resampled_together_as_each_alone(monkeypatch: pytest.Mon
         one = alone.components()
         assert whole.interval().high[number] == pytest.approx(one.interval().high[0])
         assert whole.within[number] == pytest.approx(one.within[0], nan_ok=True)
-    monkeypatch.setattr(resampling, "CHUNK", 500)  # a few executions at a time, the same draws
+    monkeypatch.setattr(resampling, "CHUNK_MEASUREMENTS", 500)  # a few executions at a time, the same draws
     assert np.array_equal(resample(values, counts, group).means, together.means)
-    monkeypatch.setattr(resampling, "CHUNK", 50)  # a few draws of one execution at a time
+    monkeypatch.setattr(resampling, "CHUNK_MEASUREMENTS", 50)  # a few draws of one execution at a time
     parts = resample(values, counts, group)
     assert parts.means == pytest.approx(together.means, abs=1)
     assert np.array_equal(parts.means[counts == 1], values[ends - 1][counts == 1])

@@ -416,7 +416,7 @@ def test_an_acceptance_is_not_written_where_git_or_we_keep_data(project: Project
 
     project.commit()
     Repository.find(create=True)
-    path = project.root / register.FILE
+    path = project.root / register.REGISTER_FILE
     path.symlink_to(goal)
     with pytest.raises(register.BadRegister, match="is not written to"):
         register._replace(path, "text")
@@ -472,7 +472,7 @@ def test_links_to_files_of_the_project_are_not_written_through(tmp_path: Path, p
     outside.write_text("")
     from perfvcs.check import register
 
-    path = project.root / register.FILE
+    path = project.root / register.REGISTER_FILE
     path.symlink_to(outside)
     with pytest.raises(register.BadRegister, match="outside the project"):
         register._replace(path, "text")

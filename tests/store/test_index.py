@@ -175,7 +175,7 @@ def test_damaged_profiles_are_listed_and_the_others_indexed(store: Store, index:
 
 
 def test_a_batch_is_no_limit(store: Store, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perfvcs.index.snapshot.BATCH", 3)
+    monkeypatch.setattr("perfvcs.index.snapshot.PROFILES_PER_READ", 3)
     monkeypatch.setattr(filling, "REMEMBERED", 2)
     paths = store.add((at(number % 5, wall=(float(number + 1),)) for number in range(20)), "Twenty")
     index.refresh()
@@ -379,7 +379,7 @@ def test_an_index_that_stays_locked_is_copied(store: Store, index: Index, monkey
     store.add([at(1)], "One")
     index.refresh()
     store.add([at(2)], "Two")
-    monkeypatch.setattr(database, "PATIENCE", 0.05)
+    monkeypatch.setattr(database, "WRITER_SECONDS", 0.05)
     holder = sqlite3.connect(store.path.with_name("index.db"), isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     second = another(store)

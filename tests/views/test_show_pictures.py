@@ -47,7 +47,7 @@ def test_a_png_is_the_page_and_with_a_view_its_figures_alone(perf: Perf, tmp_pat
     perf("show", "HEAD~1", "HEAD", "-o", str(tmp_path / "page.png"))
     perf("show", "HEAD~1", "HEAD", "--view", "effects", "-o", str(tmp_path / "effects.png"))
     page, effects = (Image.open(io.BytesIO((tmp_path / name).read_bytes())) for name in ("page.png", "effects.png"))
-    assert page.width == effects.width == 2 * picture.WIDTH["canvas"]
+    assert page.width == effects.width == 2 * picture.PICTURE_WIDTH["canvas"]
     assert 400 < effects.height < page.height
     assert (0xD5, 0x5E, 0x00) in colours(effects)
     assert [*tmp_path.glob("perfvcs-*")] == []
@@ -91,7 +91,7 @@ def test_a_table_is_a_picture_but_no_drawing() -> None:
 @BROWSER
 def test_a_page_without_figures_is_a_picture_too() -> None:
     image = Image.open(io.BytesIO(picture.png(Subject("nothing was measured"))))
-    assert image.width == 2 * picture.WIDTH["canvas"] and image.height < 1000
+    assert image.width == 2 * picture.PICTURE_WIDTH["canvas"] and image.height < 1000
 
 
 @BROWSER
@@ -149,20 +149,20 @@ def test_a_browser_that_does_not_work_is_reported_in_a_line(
     perf: Perf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str
 ) -> None:
     pretend(monkeypatch, tmp_path, script)
-    monkeypatch.setattr(chromium, "SECONDS", 0.3)
-    monkeypatch.setattr(chromium, "GRACE", 0.3)
+    monkeypatch.setattr(chromium, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(chromium, "END_SECONDS", 0.3)
     said = perf("show", "-o", "page.svg", code=1)
     assert words in said.err and said.err.count("\n") == 1
 
 
 def test_a_browser_that_does_not_listen_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, tmp_path, "#!/bin/sh\nsleep 60\n")
-    monkeypatch.setattr(chromium, "SECONDS", 0.3)
-    monkeypatch.setattr(chromium, "GRACE", 0.3)
+    monkeypatch.setattr(chromium, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(chromium, "END_SECONDS", 0.3)
     monkeypatch.setattr(Chromium, "_open", lambda browser: browser.call("Page.setDocumentContent", html="x" * 10_000_000))
     with pytest.raises(BrowserFailed, match="does not listen"), Chromium.started():
         pass
 
 
 def test_the_programs_that_can_draw_are_known() -> None:
-    assert NoBrowser.exit_code == 2 and "google-chrome" in chromium.NAMES
+    assert NoBrowser.exit_code == 2 and "google-chrome" in chromium.BROWSER_NAMES

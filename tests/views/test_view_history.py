@@ -107,7 +107,7 @@ def test_an_accepted_step_has_its_reason(project: Project) -> None:
         id="1234567", benchmark="sort", uid="sort", metric="wall", effect=0.11, baseline=commits[24], target=commits[25],
         reason="it checks its input",
     )  # fmt: skip
-    register.add(project.root / register.FILE, [accepted])
+    register.add(project.root / register.REGISTER_FILE, [accepted])
     found = shown(Repository.find())
     assert [step.accepted for step in found.steps] == ["it checks its input"]
     assert shown(repository).points[25].verdict in ("accepted", "suspected")

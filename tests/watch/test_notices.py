@@ -208,7 +208,7 @@ def test_a_notice_that_always_fails_is_given_up(
 
 
 def test_a_server_that_drips_does_not_hold_the_watch(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhook, "PATIENCE", 0.2)
+    monkeypatch.setattr(webhook, "TRY_SECONDS", 0.2)
     server.answers = ["drip"]
     with pytest.raises(webhook.NotDelivered, match=r"127\.0\.0\.1 does not answer within 0 s"):
         webhook.Webhook.of(server.address, "").send(b"{}", "one")

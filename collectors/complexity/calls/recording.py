@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from perfvcs.collectors.complexity.calls import Calls
 
 MAGIC, VERSION = b"PVCSCALL", 1
-HEADER = 16  # bytes
+HEADER_BYTES = 16  # bytes
 FIELDS = [
     ("function", "<u4"), ("thread", "<u4"), ("number", "<u8"), ("size", "<f8"), ("duration", "<f8"), ("cost", "<f8"), ("rate", "<f8"),
 ]  # fmt: skip
@@ -119,7 +119,7 @@ def numbers(function: NDArray[np.int64], rate: NDArray[np.float64]) -> NDArray[n
 
 
 def _content(path: Path, before: int) -> bytes:
-    left = (MAX_RECORDS - before) * _size() + HEADER
+    left = (MAX_RECORDS - before) * _size() + HEADER_BYTES
     content = read_at_most(path, left)
     if len(content) > left:
         raise CollectError(f"over {MAX_RECORDS:,} calls were kept: lower keep, or record fewer functions or processes")
@@ -136,13 +136,13 @@ def _rows(content: bytes, path: Path, functions: int, unfinished: NDArray[np.int
     """The rows of one file with their rates; adds to ``unfinished``."""
     import numpy as np
 
-    if content[:8] != MAGIC or len(content) < HEADER:
+    if content[:8] != MAGIC or len(content) < HEADER_BYTES:
         raise CollectError(f"{path.name} is not a file of records: the program must leave it alone")
     version = int.from_bytes(content[8:12], "little")
     if version != VERSION:
         raise CollectError(f"{path.name} has version {version} of the format, not {VERSION}: remove perfvcs' cache folder")
-    whole = (len(content) - HEADER) // _size()  # a process that is killed may have written the last by half
-    rows: NDArray[np.void] = np.frombuffer(content, FIELDS, whole, HEADER).copy()
+    whole = (len(content) - HEADER_BYTES) // _size()  # a process that is killed may have written the last by half
+    rows: NDArray[np.void] = np.frombuffer(content, FIELDS, whole, HEADER_BYTES).copy()
     rows = rows[rows["rate"] != 0]
     _add_rates(rows)
     number = rows["function"] & (UNFINISHED - 1)

@@ -36,7 +36,7 @@ COUNTED = {
 PAIR, PAIRED = "__compressed_pair", "__value_"  # libc++'s pairs that store no empty member
 SMART_POINTERS = {"unique_ptr": ("_M_head_impl", "__ptr_"), "shared_ptr": ("_M_ptr", "__ptr_")}
 ADAPTERS = ("stack", "queue", "priority_queue")
-OTHERS = ("vector", "deque", "basic_string", "array", "span", *ADAPTERS)
+OTHER_CONTAINERS = ("vector", "deque", "basic_string", "array", "span", *ADAPTERS)
 DEEPEST_STRUCT = 8  # structs in structs
 NODE_BYTES = 512  # of a deque's blocks
 
@@ -44,7 +44,7 @@ NODE_BYTES = 512  # of a deque's blocks
 def container(type_: Type) -> str | None:
     """The name of a container of std, such as ``vector``; None for all else, also for a user's class of that name."""
     name = _standard(type_)
-    return name if name in COUNTED or name in OTHERS else None
+    return name if name in COUNTED or name in OTHER_CONTAINERS else None
 
 
 def _standard(type_: Type) -> str | None:

@@ -33,7 +33,7 @@ FENTRY_VARIABLE = "PERFVCS_FENTRY"
 OPTIONS = ("-mgeneral-regs-only", "-ldl", "-lpthread")
 GLANCE = 4  # calls kept per function and bucket if all functions are recorded
 ROUGH = 0.5  # of the time between begin and end; what is left of less is doubtful
-SHARE = 0.001  # of the time of the slowest; functions below it are not proposed
+SMALLEST_SHARE = 0.001  # of the time of the slowest; functions below it are not proposed
 
 Identity = tuple[str, int, int, int, int]
 
@@ -120,7 +120,7 @@ def _discovered(files: tuple[Identity, ...], run: Run, request: RecordingRequest
     time = np.bincount(calls.function, weights=calls.duration * calls.rate, minlength=len(calls.names))
     spread = [len(set(calls.size[calls.function == number].tolist())) for number in range(len(calls.names))]
     ranked = sorted(range(len(calls.names)), key=lambda number: (spread[number] < 2, -time[number]))
-    best = [number for number in ranked if time[number] > SHARE * time.max()][: request.most]
+    best = [number for number in ranked if time[number] > SMALLEST_SHARE * time.max()][: request.most]
     if not best:
         raise CollectError(
             "complexity: none of the program's functions with a size was called, or no call ended: name functions in functions"

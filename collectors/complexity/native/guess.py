@@ -13,7 +13,7 @@ from perfvcs.collectors.complexity.native.reading import Unresolved
 from perfvcs.collectors.complexity.native.types import Member, Type
 
 # in order of preference
-NAMES = [
+SIZE_NAMES = [
     re.compile(r"(n|size|len|length|count|nmemb|num|number|nelems?|n_?elements?|num_?elements?|sz|cnt)", re.IGNORECASE),
     re.compile(r"_*(m_)?(n|size|len|length|count|num|cnt|nelems?|nitems|used|elements)_*", re.IGNORECASE),
     re.compile(r"(n|num|nr|cnt|count|len|size)_\w+|\w+_(n|num|len|length|size|count|cnt)_?|\w+(Size|Count|Length|Len)|n[A-Z]\w*"),
@@ -42,12 +42,12 @@ def _works(function: BinaryFunction, expression: str, fits: Callable[[Steps], bo
 def _candidates(function: BinaryFunction) -> list[str]:
     parameters = [one for one in function.parameters if one.name and not one.artificial]
     this = [one for one in function.parameters if one.artificial and one.name == "this"]
-    found = [name for pattern in NAMES[:3] for name in _integers(parameters, pattern)]
+    found = [name for pattern in SIZE_NAMES[:3] for name in _integers(parameters, pattern)]
     for one in parameters:
         found += _inside(one)
     if this and not function.constructor:
         found += _inside(this[0])
-    return [*found, *_integers(parameters, NAMES[3])]
+    return [*found, *_integers(parameters, SIZE_NAMES[3])]
 
 
 def _integers(parameters: list[Parameter], pattern: re.Pattern[str]) -> list[str]:
@@ -74,7 +74,7 @@ def _inside(parameter: Parameter) -> list[str]:
     members = [one for one in _flat(type_, 0) if one.name]
     found = [
         f"{name}{sign}{one.name}"
-        for pattern in NAMES[:3]
+        for pattern in SIZE_NAMES[:3]
         for one in members
         if pattern.fullmatch(one.name or "")
         and not CAPACITIES.search(one.name or "")

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 MAGIC, VERSION = b"PVCSFENT", 1
 SEGMENT = 1 << 20
 LARGEST_RECORDING = 256 * SEGMENT  # of one file
-BLOCK = 0x4B4C4250
+BLOCK_MAGIC = 0x4B4C4250
 PROCESS, THREAD, CHUNK = 1, 2, 3
-HEAD = struct.Struct("<IIQ")
+BLOCK_HEAD = struct.Struct("<IIQ")
 ABOUT = struct.Struct("<8sIIQQQQQQQQQ")  # after the head of the first block
 COUNTERS = struct.Struct("<IIQQQQ")
 PART = struct.Struct("<IIIIQQ")
@@ -223,13 +223,13 @@ def _blocks(content: bytes, path: Path) -> list[tuple[int, memoryview]]:
     view = memoryview(content)
     for segment in range(0, len(content), SEGMENT):
         at, end = segment, min(segment + SEGMENT, len(content))
-        while at + HEAD.size <= end:
-            magic, kind, size = HEAD.unpack_from(view, at)
-            if magic != BLOCK:
+        while at + BLOCK_HEAD.size <= end:
+            magic, kind, size = BLOCK_HEAD.unpack_from(view, at)
+            if magic != BLOCK_MAGIC:
                 break
-            least = {PROCESS: ABOUT.size, THREAD: COUNTERS.size, CHUNK: PART.size}.get(kind, 1 << 30) + HEAD.size
+            least = {PROCESS: ABOUT.size, THREAD: COUNTERS.size, CHUNK: PART.size}.get(kind, 1 << 30) + BLOCK_HEAD.size
             if not least <= size <= end - at:
                 raise _wrong(path, "is damaged")
-            found.append((kind, view[at + HEAD.size : at + size]))
+            found.append((kind, view[at + BLOCK_HEAD.size : at + size]))
             at += size
     return found

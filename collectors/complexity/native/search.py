@@ -14,7 +14,7 @@ from perfvcs.collectors.complexity.native.reading import COMPILER_FLAGS, RECORDI
 from perfvcs.launcher.execution import not_started
 
 MAGIC = b"\x7fELF"
-LOOKED_AT = 1 << 16  # bytes of a script
+SCRIPT_BYTES = 1 << 16  # bytes of a script
 MOST_FILES = 20_000  # below the project's folder
 SANITIZERS = ("libasan.", "libtsan.", "libhwasan.")
 SKIPPED = (".git", ".perf", ".hg", "node_modules", "__pycache__")
@@ -104,7 +104,7 @@ def _file(word: str, run: Run) -> Iterator[Path]:
 def _in_script(path: Path, run: Run) -> Iterator[Path]:
     try:
         with path.open("rb") as file:
-            text = file.read(LOOKED_AT).decode(errors="replace")
+            text = file.read(SCRIPT_BYTES).decode(errors="replace")
     except OSError:
         return
     for word in dict.fromkeys(re.findall(r"[\w./+-]+", text)):

@@ -12,7 +12,7 @@ from perfvcs.collectors.complexity.python.place import FunctionLocation
 from perfvcs.collectors.complexity.python.questions import MAIN, definitions
 from perfvcs.launcher.execution import name_command
 
-MORE = 3  # times as many functions are tried as are wanted, since some have no size
+TRIED_PER_WANTED = 3  # times as many functions are tried as are wanted, since some have no size
 
 # What was found in this process, by folder and command: the executions of one job record the same functions.
 _found: dict[tuple[Path, tuple[str, ...], int], list[FunctionLocation]] = {}
@@ -30,7 +30,7 @@ def discover(
     """
     key = (run.cwd, run.argv, most)
     if key not in _found:
-        slowest = _places(timed())[: MORE * most]
+        slowest = _places(timed())[: TRIED_PER_WANTED * most]
         if not slowest:
             raise CollectError(
                 f"{name_command(run.argv)} ran no functions of the project (Python files below {run.cwd}): name the functions to record"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from perfvcs.collectors.complexity.calls import TracedFunction
 from perfvcs.errors import UsageError
 
-NAME = re.compile(r"(?P<module>[\w.]+):(?P<name>[\w.<>]+)(?:@(?P<line>[1-9]\d{0,8}))?")
+FUNCTION_NAME = re.compile(r"(?P<module>[\w.]+):(?P<name>[\w.<>]+)(?:@(?P<line>[1-9]\d{0,8}))?")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class FunctionLocation:
         >>> FunctionLocation.of(TracedFunction("pkg.mod:List.insert@12", "len(self)"))
         FunctionLocation(module='pkg.mod', name='List.insert', line=12, size='len(self)')
         """
-        found = NAME.fullmatch(function.name)
+        found = FUNCTION_NAME.fullmatch(function.name)
         if found is None:
             raise UsageError(
                 f"complexity: {function.name!r} names no Python function: write module:function, module:Class.method, or one of these "

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 FEWEST_CONTRASTED = 5  # executions a side from which offset and slope are tested together
-FAR = 3.0  # standard errors that hardly any difference between sessions has
+FAR_ERRORS = 3.0  # standard errors that hardly any difference between sessions has
 
 Three = tuple[float, float, float]
-PARTS = (2, 3, 0)  # the columns of lines: smallest sizes, largest sizes, all sizes
+CONTRAST_COLUMNS = (2, 3, 0)  # the columns of lines: smallest sizes, largest sizes, all sizes
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Contrast:
     def stands_out(self, bar: float) -> bool:
         """Whether it is too large for the known differences between sessions, even if too few sessions are known for a change."""
         return self.between is not None and any(
-            abs(theta) >= max(bar, FAR * error) for theta, error in zip(self.theta, self.error, strict=True)
+            abs(theta) >= max(bar, FAR_ERRORS * error) for theta, error in zip(self.theta, self.error, strict=True)
         )
 
     def part(self, bar: float) -> int:
@@ -129,7 +129,7 @@ def _bucket(
 def _in_turns(
     first: Floats, second: Floats, later: Sequence[NDArray[np.bool_]], confidence: float, alpha: float
 ) -> tuple[list[Difference], Floats, Floats, Floats]:
-    """The differences at the ``PARTS``, p and permutation p of the whole, and how far Student's intervals reach if values were pulled in.
+    """Differences at the ``CONTRAST_COLUMNS``, p and permutation p of all, and how far Student's intervals reach if values were pulled in.
 
     The period effect is removed where the orders are known (``later``: of all, or of none). Sign flips permute the
     largest |t| of all columns of the lines. If they veto a change of values that were pulled in, these may have been the pairs of the
@@ -142,15 +142,15 @@ def _in_turns(
         shifts = [period.paired(*both, np.stack(later), confidence) for both in columns]
     else:
         shifts = [huber.paired(*both, confidence) for both in columns]
-    parts, permuted = [shifts[part].difference for part in PARTS], np.full(len(first), np.nan)
+    parts, permuted = [shifts[part].difference for part in CONTRAST_COLUMNS], np.full(len(first), np.nan)
     p = _together(first, second, shifts) if first.shape[1] >= FEWEST_CONTRASTED else _least(parts)
     promising = np.flatnonzero(p <= alpha)
     if len(promising):
         permuted[promising] = huber.chance(np.stack([one.free[promising] for one in shifts], axis=2))
     vetoed = np.any([one.drawn for one in shifts], axis=0) & (permuted > max(VETO, smallest(first.shape[1])))
-    widest = np.max([np.where(shifts[part].drawn & ~vetoed, shifts[part].reach, 0.0) for part in PARTS], axis=0)
+    widest = np.max([np.where(shifts[part].drawn & ~vetoed, shifts[part].reach, 0.0) for part in CONTRAST_COLUMNS], axis=0)
     if vetoed.any():
-        plain = [difference.paired(*columns[part], confidence) for part in PARTS]
+        plain = [difference.paired(*columns[part], confidence) for part in CONTRAST_COLUMNS]
         parts = [period.chosen(vetoed, one, other) for one, other in zip(plain, parts, strict=True)]
     return parts, p, permuted, widest
 
@@ -174,21 +174,21 @@ def _least(parts: Sequence[Difference]) -> Floats:
     """The p of the parts tested one by one."""
     import numpy as np
 
-    found: Floats = np.minimum(1.0, len(PARTS) * np.min([part.p for part in parts], axis=0))
+    found: Floats = np.minimum(1.0, len(CONTRAST_COLUMNS) * np.min([part.p for part in parts], axis=0))
     return found
 
 
 def _apart(
     first: Floats, second: Floats, between: Sequence[sessions.Spread | None], confidence: float, alpha: float
 ) -> tuple[list[Difference], Floats, Floats]:
-    """Welch's differences at the ``PARTS``, with what sessions differ by once from each side; p and permutation p of the whole."""
+    """Welch's differences at the ``CONTRAST_COLUMNS``, with what sessions differ by from each side; p and permutation p of the whole."""
     import numpy as np
 
     from perfvcs.statistics.hotelling import hotelling
 
     extra = np.array([2 * one.variance if one else 0.0 for one in between])
     free = np.array([one.df if one else 1.0 for one in between])
-    parts = [difference.welch(first[..., part], second[..., part], confidence, extra, free) for part in PARTS]
+    parts = [difference.welch(first[..., part], second[..., part], confidence, extra, free) for part in CONTRAST_COLUMNS]
     p, lines = _least(parts), (first[..., :2], second[..., :2])
     if min(first.shape[1], second.shape[1]) >= FEWEST_CONTRASTED:
         p = np.where(np.array([one is None for one in between]), hotelling(*lines), p)

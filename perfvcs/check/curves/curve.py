@@ -36,7 +36,7 @@ CURVE_KINDS = ("constant", "logarithmic", "linear", "linearithmic", "quadratic")
 DOUBTED = ("logarithmic", "linearithmic")  # named only on strong evidence against the published ones
 GOOD_R2 = 0.9  # r2 from which a model stands for its values: Stupinsky 2018, 5.1, asks for a "high enough" one
 
-APART = "sizes {} to {} and {} to {} do not overlap"
+RANGES_APART = "sizes {} to {} and {} to {} do not overlap"
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +249,7 @@ def _share(case: Case) -> Sides | Change:
         low, high = max(ranges[0][0], ranges[1][0]), min(ranges[0][1], ranges[1][1])
         kept = [column & (side.size >= low) & (side.size <= high) for side, column in zip(sides, known, strict=True)]
         if not (kept[0].any() and kept[1].any()):
-            return _decided(case, "not comparable", APART.format(*(number(bound) for both in ranges for bound in both)))
+            return _decided(case, "not comparable", RANGES_APART.format(*(number(bound) for both in ranges for bound in both)))
         first, second = (within(side, column) for side, column in zip(sides, kept, strict=True))
     else:
         first, second = (replace(side, size=np.ones(len(side.value))) for side in sides)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from perfvcs.check.curves.curve import FittedCurves
 
 AGREE = 0.05  # coefficients within this share are the same
-CHANGED = 0.25
-POINTS = 201
+CHANGED_SHARE = 0.25
+GRID_POINTS = 201
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class DifferenceMethod(CurveMethod):
         curve = fits.curve(number) if sides.sized else None
         if _agree(fits, number) or sides.equal:
             return judged(sides, self.name, "same", effect=found, curve=curve)
-        word, reason = graded(sides, found, 0.0, CHANGED)
-        reason = f"the models differ by at most {100 * CHANGED:g} %" if word == "suspected" else reason
+        word, reason = graded(sides, found, 0.0, CHANGED_SHARE)
+        reason = f"the models differ by at most {100 * CHANGED_SHARE:g} %" if word == "suspected" else reason
         return judged(
             sides, self.name, word, reason, effect=found, delta=self.delta, finding=self.finding(fits, number), curve=curve
         )
@@ -56,7 +56,7 @@ class DifferenceMethod(CurveMethod):
         import numpy as np
 
         sides = fits.sides[number]
-        return np.linspace(sides.low, sides.high, POINTS if sides.high > sides.low else 1)
+        return np.linspace(sides.low, sides.high, GRID_POINTS if sides.high > sides.low else 1)
 
 
 def _agree(fits: FittedCurves, number: int) -> bool:

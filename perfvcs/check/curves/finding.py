@@ -22,7 +22,7 @@ PER = {
     "cubic": "per element cubed",
 }
 
-SMALL = 1e-12  # a smaller coefficient, in the metric's unit, is given per thousand
+SMALL_COEFFICIENT = 1e-12  # a smaller coefficient, in the metric's unit, is given per thousand
 THOUSANDS = {"linear": (1e3, "per 1,000 elements"), "quadratic": (1e6, "per 1,000 x 1,000 elements")}
 
 
@@ -31,7 +31,7 @@ def sentence(kind: str, coefficient: float, unit: str, shape: float | None = Non
     if kind == "none" or finite(coefficient) is None:
         return ""
     sign = "-" if coefficient < 0 else "+"
-    if kind in THOUSANDS and abs(coefficient) < SMALL:
+    if kind in THOUSANDS and abs(coefficient) < SMALL_COEFFICIENT:
         factor, per = THOUSANDS[kind]
         return f"{sign}{quantity(abs(coefficient) * factor, unit)} {per} ({kind})"
     if kind == "power":

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
     from perfvcs.check.case import Case
 
-MOVED = 0.05  # the relative difference up to which a published rule's "no change" is believed: that of ``relative-error``
+BELIEVED_DIFFERENCE = (
+    0.05  # the relative difference up to which a published rule's "no change" is believed: that of ``relative-error``
+)
 NO_BOUND = "no bound, since this rule has no interval"
 NO_RATIO = "no relative change: the baseline's mean is not above 0"
 
@@ -69,7 +71,7 @@ def unknown(sides: Sides, reason: str) -> tuple[Word, str]:
 
 def undirected(effect: float | None, delta: float, reason: str) -> tuple[Word, str]:
     """The word if a rule finds no change of its kinds: not the same if the values have moved nevertheless."""
-    return ("inconclusive", reason) if effect is not None and abs(effect) > max(delta, MOVED) else ("same", "")
+    return ("inconclusive", reason) if effect is not None and abs(effect) > max(delta, BELIEVED_DIFFERENCE) else ("same", "")
 
 
 def graded(sides: Sides, effect: float | None, same: float, changed: float) -> tuple[Word, str]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Grouped = tuple[Floats, Floats, Floats]
 
-ROUNDS = 3  # of levels and means in turn: each takes most of what the other left
+MOST_ROUNDS = 3  # of levels and means in turn: each takes most of what the other left
 FEWEST_LEVEL_ROWS = 3  # rows of an execution whose level is taken out
 ROUNDING = 1e-12  # a level this near to 1 is one
 
@@ -38,7 +38,7 @@ def levelled(points: CasePoints) -> Grouped:
         return distinct, mean, count
     share = np.bincount(points.execution, weight, points.executions)
     level = np.ones(points.executions)
-    for _ in range(ROUNDS):
+    for _ in range(MOST_ROUNDS):
         usual = np.bincount(points.execution, mean[place] * weight, points.executions)
         found = np.bincount(points.execution, points.value * weight, points.executions) / np.where(usual > 0, usual, 1.0)
         level = np.where((rows >= FEWEST_LEVEL_ROWS) & (found > 0), found, 1.0)

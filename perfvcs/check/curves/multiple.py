@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-TIMES = 10.0
+SMALLEST_MULTIPLE = 10.0
 FEWEST_IN_A_ROW = 3  # sizes in a row: a pause of the machine hits one
-SHARE = 0.75  # of the sizes there must show it
+SHARE_OF_SIZES = 0.75  # of the sizes there must show it
 TENTH = 10
 
 
@@ -34,8 +34,8 @@ def multiple(lines: ExecutionLines) -> int:
         values = np.abs(lines.rows[0 if sign > 0 else 1][1])
         least = values[values > 0].min(initial=np.inf)
         magnitude = np.maximum(np.maximum(np.abs(below[0]), np.abs(below[1])), least)
-        away = (above[0] - below[1] >= (TIMES - 1) * magnitude) & np.isfinite(magnitude)
-        if any(part.mean() >= SHARE for part in (away[-end:], away[:end], away)):
+        away = (above[0] - below[1] >= (SMALLEST_MULTIPLE - 1) * magnitude) & np.isfinite(magnitude)
+        if any(part.mean() >= SHARE_OF_SIZES for part in (away[-end:], away[:end], away)):
             return sign
     return 0
 

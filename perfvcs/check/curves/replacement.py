@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 ORDER_R2 = 0.98  # r2 from which the order of a model is named
 FARTHER = 1.25  # times as far from the values as its own model must be what an added error explains: that has more coefficients,
-FAR = 0.001  # and by this share of the values, or it is rounding
+SMALLEST_SHARE = 0.001  # and by this share of the values, or it is rounding
 
 
 def replaced(fits: FittedCurves, number: int, curve: Curve) -> bool:
@@ -36,4 +36,4 @@ def replaced(fits: FittedCurves, number: int, curve: Curve) -> bool:
     if not known.any():
         return False
     own, *added = away[:, known].mean(axis=1).tolist()
-    return bool(min(added) >= max(FAR, FARTHER * own))
+    return bool(min(added) >= max(SMALLEST_SHARE, FARTHER * own))

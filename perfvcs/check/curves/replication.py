@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Rows = tuple[Floats, Floats, NDArray[np.int64], Floats, Floats]
 
 FEWEST_SIZES = 3
-ENOUGH = 0.8  # of either side's rows at sizes that half of the executions of both sides have: the others are left out
+COMMON_SHARE = 0.8  # of either side's rows at sizes that half of the executions of both sides have: the others are left out
 TENTH = 10
 KNOTS = 6  # of the common curve where the executions had sizes of their own
 ROUNDING = 1e-13  # a distance below this share of the values is their rounding
@@ -185,7 +185,7 @@ def _expected(points: tuple[CasePoints, CasePoints], z: list[Floats], values: li
     rows = np.stack([np.bincount(part, minlength=len(distinct)) for part in places])
     both = rows.min(axis=0) > 0
     common = (rows >= np.array([[side.executions / 2] for side in points])).all(axis=0) & both
-    if all(common[part].sum() >= ENOUGH * len(part) for part in places):
+    if all(common[part].sum() >= COMMON_SHARE * len(part) for part in places):
         if common.sum() < FEWEST_SIZES:
             return None
         sums = [np.bincount(part, value, len(distinct)) for part, value in zip(places, values, strict=True)]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 VALUES = 10  # measurements a side for each cluster that is looked for
 VISITED = 0.5  # share of the executions that a cluster has values from; fewer make it a difference between executions
 CURVE = "a unit of many sizes: its clusters would be the sizes"
-APART = "measured apart, and this rule does not know how much sessions differ"
+MEASURED_APART = "measured apart, and this rule does not know how much sessions differ"
 CENTRED = "the mean of both sides is 0: compare the values by student"
 UNALIKE = "not the same number of clusters on both sides"
 
@@ -179,7 +179,7 @@ class Clusters(PairMethod):
             place = max(range(len(view.gaps)), key=lambda each: max(view.gaps[each].high, -view.gaps[each].low))
             gap, centres = view.gaps[place], view.centres(place)
             if not view.sample.pair.paired:
-                word, reason = "inconclusive", APART
+                word, reason = "inconclusive", MEASURED_APART
             elif not view.matched.alike:
                 word, reason = "inconclusive", UNALIKE
             elif min(view.sample.counts) < FEWEST_EXECUTIONS:
@@ -210,7 +210,7 @@ class Clusters(PairMethod):
         if fewest < FEWEST_EXECUTIONS:
             return "suspected", TOO_FEW_EXECUTIONS.format(fewest, view.sample.kind)
         if not view.sample.pair.paired:
-            return "suspected", APART
+            return "suspected", MEASURED_APART
         return (word, "") if view.matched.alike else ("suspected", UNALIKE)
 
     def _means(self, sample: ScaledSample) -> tuple[float, float]:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 FEWEST_OBSERVATIONS = 5  # observations of either side
 RUNS = 3  # good runs from which what is normal is known: with two, one comparison in twenty of equal versions is beyond it
-METRICS = 3  # of a benchmark whose metrics have a direction
-NAMED = 3  # counters in the finding
+MOST_METRICS = 3  # of a benchmark whose metrics have a direction
+MOST_NAMED_COUNTERS = 3  # counters in the finding
 # Recorded, but not compared: what others on the machine decide as much as the program, and copies of `cpu_use` in ticks of 10 ms, which
 # would predict it whatever it does.
 ASIDE = ("waiting", "involuntary_switch_rate", "timeslice_rate", "user_use", "system_use")
@@ -33,7 +33,7 @@ ASIDE = ("waiting", "involuntary_switch_rate", "timeslice_rate", "user_use", "sy
 TOO_FEW_OBSERVATIONS = "too few observations with all counters: {} and {}, at least {} each"
 METERED = "{} metrics: at least {} are needed to move together"
 GUESSED = "{} of the old version: what is normal is a guess, at least {}, better 5"
-NOTHING = "no counter changes over time"
+NOTHING_CHANGES = "no counter changes over time"
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def _judge(case: Case) -> Iterator[Change]:
     sides = case.chosen.sides
     names = [name for name in case.header.metrics if all(name in one.header.metrics for side in sides for one in side)]
     names = [name for name in names if not is_derived(name, case.header.metrics)]
-    least = 2 if case.counters else METRICS
+    least = 2 if case.counters else MOST_METRICS
     if case.counters:
         yield from _alone(case)
     units = [list(dict.fromkeys(uid for one in side for uid in case.rows.units(one))) for side in sides]
@@ -110,7 +110,7 @@ def _compared(case: Case, uid: str, names: Sequence[str]) -> Change:
     if not found.clusters and found.structure.unknown:
         return _change(case, uid, "inconclusive", TOO_FEW_OBSERVATIONS.format(*_complete(old, new), FEWEST_OBSERVATIONS), counts)
     if not found.clusters:
-        return _change(case, uid, "same", NOTHING, counts, found)
+        return _change(case, uid, "same", NOTHING_CHANGES, counts, found)
     regressed = [cluster for cluster in found.clusters if cluster.regressed]
     learned = max((len(cluster.errors) for cluster in regressed), default=0)
     word: Word = "same" if not regressed else "suspected" if learned < RUNS else "degradation"
@@ -153,7 +153,9 @@ def _change(
     every = comparison.clusters if comparison else ()
     regressed = [one.target for one in every if one.regressed]
     behave = "behaves" if len(regressed) == 1 else "behave"
-    listed = ", ".join(regressed[:NAMED]) + (f" and {len(regressed) - NAMED} more" if len(regressed) > NAMED else "")
+    listed = ", ".join(regressed[:MOST_NAMED_COUNTERS]) + (
+        f" and {len(regressed) - MOST_NAMED_COUNTERS} more" if len(regressed) > MOST_NAMED_COUNTERS else ""
+    )
     clusters = [
         CounterCluster(
             counters=list(one.counters), target=one.target, error=finite(one.error), threshold=finite(one.threshold) or 0.0,

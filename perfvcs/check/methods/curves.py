@@ -41,8 +41,8 @@ from perfvcs.text.quantity import at_sizes, percent
 if TYPE_CHECKING:
     from perfvcs.check.case import Case
 
-LARGEST = 1  # part of a contrast: the largest sizes
-LEVEL = 1 / 3  # an error that changes by a smaller share of itself over its sizes is a constant
+LARGEST_SIZES = 1  # part of a contrast: the largest sizes
+CONSTANT_ERROR_SHARE = 1 / 3  # an error that changes by a smaller share of itself over its sizes is a constant
 UNSURE = "measured apart, and not enough is known of how much sessions differ"
 NOWHERE = "the curve moved, but neither its ends nor its middle for sure"
 STARTING_POINT = "the start of a single {} may have shifted the whole curve: at least 5, better 10"
@@ -107,7 +107,7 @@ class Curves(Method):
             word, reason = "inconclusive", too_coarse(judged.sides.case.about, judged.step * judged.sides.unit, judged.delta)
         reason = stated(word, explained(reason, judged.delta), bound)
         sides, contrast = judged.sides, judged.contrast
-        part = LARGEST if word == "same" else contrast.part(judged.bar)
+        part = LARGEST_SIZES if word == "same" else contrast.part(judged.bar)
         moved = word in ("degradation", "improvement", "suspected")
         curve = self._curve(fits, judged) if moved else _without_kind(fits.curve(judged.place))
         curve = msgspec.structs.replace(curve, at=judged.range(part)) if sides.sized else curve
@@ -210,7 +210,7 @@ def _step(sides: Sides) -> float:
 def _level(fits: FittedCurves, judged: EffectCase) -> bool:
     """Whether the error is of one sign and of nearly one size from the smallest to the largest sizes."""
     first, last = fits.kinds.predict([judged.sides.low, judged.sides.high], judged.place).tolist()
-    return bool(first * last > 0 and abs(last - first) < LEVEL * max(abs(first), abs(last)))
+    return bool(first * last > 0 and abs(last - first) < CONSTANT_ERROR_SHARE * max(abs(first), abs(last)))
 
 
 def _earlier(case: Case) -> list[EarlierSessions]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from perfvcs.check.case import Pair
     from perfvcs.check.change import Change
 
-SMALLEST = 0.001
+SMALLEST_CHANGE = 0.001
 REPEATABILITY = 5
 LARGEST_REPEATABILITY = 1e9  # a better repeatability than this one does not count
 REPEATABILITY_METRIC = "repeatability"  # the metric in which an execution that was repeated inside says how well, as a share
@@ -45,7 +45,7 @@ class Deterministic(PairMethod):
 def _judge(pair: Pair, within: float) -> Change:
     sides = [flatten(pair.baseline), flatten(pair.target)]
     old, new = (2 * median(value / 2 for value in side) for side in sides)  # halves, since median adds two values
-    bar = max(SMALLEST, REPEATABILITY * max(within, *map(_repeatability, sides)))
+    bar = max(SMALLEST_CHANGE, REPEATABILITY * max(within, *map(_repeatability, sides)))
     effect = new / old - 1 if old > 0 else None
     # Relative to the smaller side, whatever its sign, so that a change and its way back have the same size.
     moved = abs(new - old) > bar * min(abs(old), abs(new))

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from perfvcs.check.curves.curve import FittedCurves
 
 SAME_INTEGRAL = 0.10
-CHANGED = 0.25
-POINTS = 1001
+CHANGED_SHARE = 0.25
+GRID_POINTS = 1001
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class Integral(CurveMethod):
         import numpy as np
 
         sides = fits.sides[number]
-        grid = np.linspace(sides.low, sides.high, POINTS if sides.high > sides.low else 1)
+        grid = np.linspace(sides.low, sides.high, GRID_POINTS if sides.high > sides.low else 1)
         areas = [_area(values) for values in fits.predicted(number, grid)]
         found = finite(areas[1] / areas[0] - 1) if areas[0] > 0 else 0.0 if sides.equal else None
-        word, reason = graded(sides, found, SAME_INTEGRAL, CHANGED)
+        word, reason = graded(sides, found, SAME_INTEGRAL, CHANGED_SHARE)
         return judged(
             sides, "integral", word, reason, effect=found, delta=self.delta,
             curve=fits.curve(number) if sides.sized else None,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WINDOWS = 20
 FEWEST_IN_WINDOW = 2  # sizes in a window
 SAME_STATISTIC = 0.10  # of a statistic's relative difference
-CHANGED = 0.25
+CHANGED_STATISTIC = 0.25
 SOME = 0.2  # of the statistics, and of the windows: above, suspected
 CHANGED_SHARE = 0.5  # from here, changed
 
@@ -78,7 +78,7 @@ def _scores(sides: Sides, edges: list[float]) -> list[float]:
         moved = np.where(known, new / np.where(known, old, 1.0) - 1, np.where(new == old, 0.0, np.sign(new - old)))
         if not sides.sized:
             moved = moved[1:]
-        surely = np.sign(moved) * (np.abs(moved) > CHANGED)
+        surely = np.sign(moved) * (np.abs(moved) > CHANGED_STATISTIC)
         perhaps = np.sign(moved) * (np.abs(moved) > SAME_STATISTIC)
         sure, maybe = float(surely.mean()), float(perhaps.mean())
         found.append(np.sign(sure) if abs(sure) >= CHANGED_SHARE else 0.5 * np.sign(maybe) if abs(maybe) > SOME else 0.0)

@@ -8,7 +8,7 @@ from perfvcs.check.curves.curve import FittedCurves
 from perfvcs.check.curves.difference import DifferenceMethod
 from perfvcs.text.quantity import quantity
 
-NAMES = ("constant", "linear", "quadratic", "cubic")
+DEGREE_NAMES = ("constant", "linear", "quadratic", "cubic")
 UNEXPLAINED = 0.05  # the share of the error (root mean square) that a polynomial may leave
 
 
@@ -31,10 +31,10 @@ class PolynomialDifference(DifferenceMethod):
         scale = float(np.abs(sizes).max()) or 1.0
         x, total = sizes / scale, float(np.sqrt((error**2).mean()))
         degree = 0
-        for degree in range(min(len(NAMES), len(np.unique(x)))):
+        for degree in range(min(len(DEGREE_NAMES), len(np.unique(x)))):
             columns = np.vander(x, degree + 1)
             coefficients = np.linalg.lstsq(columns, error, rcond=None)[0]
             if np.sqrt(((error - columns @ coefficients) ** 2).mean()) <= UNEXPLAINED * total:
                 break
         mean = float(error.mean()) * sides.unit
-        return f"{'-' if mean < 0 else '+'}{quantity(abs(mean), sides.case.about.unit)} on average ({NAMES[degree]})"
+        return f"{'-' if mean < 0 else '+'}{quantity(abs(mean), sides.case.about.unit)} on average ({DEGREE_NAMES[degree]})"

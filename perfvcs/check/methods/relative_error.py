@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from perfvcs.check.curves.curve import FittedCurves
 
 SAME_ERROR = 0.05
-CHANGED = 0.25
+CHANGED_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class RelativeError(CurveMethod):
     def judge(self, fits: FittedCurves, number: int) -> Change:
         """The change of the case at that place."""
         sides, found = fits.sides[number], effect(*fits.values(number))
-        word, reason = graded(sides, found, SAME_ERROR, CHANGED)
+        word, reason = graded(sides, found, SAME_ERROR, CHANGED_SHARE)
         return judged(
             sides, "relative-error", word, reason, effect=found, delta=self.delta,
             curve=fits.curve(number) if sides.sized else None,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 UNPAIRED = "not measured in turns, so there are no pairs to rank: use log-median"
-MANY = f"more than {MOST_RANKED_PAIRS} pairs: use log-median"
+TOO_MANY_PAIRS = f"more than {MOST_RANKED_PAIRS} pairs: use log-median"
 INTERVAL_UNREACHABLE = "only {} pairs: an interval of {:g} % needs {}"
 
 
@@ -57,7 +57,7 @@ class SignedRank(LogMedian):
         if word == "same" or fewest < 2:
             return word, reason
         if isnan(result.p):
-            return "inconclusive", MANY if scaled.pair.paired else UNPAIRED
+            return "inconclusive", TOO_MANY_PAIRS if scaled.pair.paired else UNPAIRED
         if reason is Undecided.WIDE and isinf(result.low):
             least = next((n for n in range(fewest, MOST_RANKED_PAIRS) if depth(n, self.confidence)), MOST_RANKED_PAIRS)
             return "inconclusive", INTERVAL_UNREACHABLE.format(fewest, 100 * self.confidence, least)

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change
     from perfvcs.check.curves.curve import FittedCurves
 
-LEVEL = 0.01
+SIGNIFICANCE = 0.01
 OUTSTANDING = 3.0
-NAMED = 5  # sizes that are listed
+MOST_NAMED_SIZES = 5  # sizes that are listed
 FEWEST_SIZES = 3
 
 TOO_FEW_SIZES = "fewer than 3 sizes: residuals cannot be studentized"
@@ -55,11 +55,11 @@ class Studentized(CurveMethod):
         residuals = errors.studentized(after / noise, before / noise)
         test = paired((before / noise)[None], (after / noise)[None])
         mean, p = float(test.estimate[0]), float(test.p[0])
-        if p <= LEVEL:
+        if p <= SIGNIFICANCE:
             p = max(p, borne_out(sides, lambda at: np.interp(at, sizes, noise)))
         curve = fits.curve(number)
         named = _outstanding(sizes, residuals)
-        if p > LEVEL:
+        if p > SIGNIFICANCE:
             word, reason = undirected(found, self.delta, NOISE)
             if curve.kind != "none":
                 word, reason = "inconclusive", KIND.format(curve.kind)
@@ -78,6 +78,6 @@ def _outstanding(sizes: NDArray[np.float64], residuals: NDArray[np.float64]) -> 
     places = np.flatnonzero(np.abs(residuals) > OUTSTANDING).tolist()
     if not places:
         return ""
-    listed = ", ".join(number(float(sizes[place])) for place in places[:NAMED])
-    more = f" and {len(places) - NAMED} more" if len(places) > NAMED else ""
+    listed = ", ".join(number(float(sizes[place])) for place in places[:MOST_NAMED_SIZES])
+    more = f" and {len(places) - MOST_NAMED_SIZES} more" if len(places) > MOST_NAMED_SIZES else ""
     return f"outstanding at size {listed}{more}"

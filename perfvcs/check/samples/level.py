@@ -10,7 +10,7 @@ from perfvcs.check.sessions import EarlierSessions
 if TYPE_CHECKING:
     from perfvcs.statistics.changepoints.newest import NewestValue
 
-NEAR = 10  # earlier sessions among which a usual value has some above and some below
+EARLIER_SESSIONS = 10  # earlier sessions among which a usual value has some above and some below
 SOME = 2
 
 
@@ -40,8 +40,8 @@ def newest_session(past: EarlierSessions, baseline: str, target: str) -> NewestS
     if baseline == target or baseline not in past.commits or past.commits[-1] != target or past.commits.count(target) > 1:
         return None
     *earlier, value = past.means
-    near = earlier[-NEAR:]
-    if len(near) == NEAR and min(sum(one < value for one in near), sum(one > value for one in near)) >= SOME:
+    near = earlier[-EARLIER_SESSIONS:]
+    if len(near) == EARLIER_SESSIONS and min(sum(one < value for one in near), sum(one > value for one in near)) >= SOME:
         return None
     found = _judged(past.means)
     if found is None:

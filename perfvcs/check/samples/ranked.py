@@ -11,7 +11,7 @@ from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod
 if TYPE_CHECKING:
     from perfvcs.statistics.ranks import Tested
 
-LEVEL = 0.05
+SIGNIFICANCE = 0.05
 LOOKS_NORMAL = {
     "none": "the values look normal", "log": "the values look normal after log(x)", "1/x": "the values look normal after 1/x",
     "1/sqrt x": "the values look normal after 1/sqrt(x)", None: "the values look normal neither as they are nor transformed",
@@ -26,7 +26,7 @@ class RankedMethod(SampledMethod):
     then Student's t is to be trusted, too. Source: Kalibera 2006, ch. 3.3.
     """
 
-    level: ClassVar[float | None] = LEVEL
+    level: ClassVar[float | None] = SIGNIFICANCE
     medians: ClassVar[bool] = True
 
     def outcomes(self, batch: Batch) -> list[RuleOutcome]:
@@ -37,7 +37,7 @@ class RankedMethod(SampledMethod):
         p = self.test(batch).p.tolist()
         rows = zip(found.centre.tolist(), found.low.tolist(), found.high.tolist(), p, _normal(batch), strict=True)
         return [
-            RuleOutcome(gap, low, high, changed=chance < LEVEL, p=chance, finding=finding)
+            RuleOutcome(gap, low, high, changed=chance < SIGNIFICANCE, p=chance, finding=finding)
             for gap, low, high, chance, finding in rows
         ]
 
@@ -56,6 +56,6 @@ def _normal(batch: Batch) -> list[str]:
     p = np.array([[side.p[name] for name in TRANSFORMS] for side in sides]).min(axis=0)
     told = np.isfinite(p[0])
     accepted = [
-        next((name for name, chance in zip(TRANSFORMS, row, strict=True) if chance >= LEVEL), None) for row in p.T.tolist()
+        next((name for name, chance in zip(TRANSFORMS, row, strict=True) if chance >= SIGNIFICANCE), None) for row in p.T.tolist()
     ]
     return [LOOKS_NORMAL[name] if known else "" for name, known in zip(accepted, told.tolist(), strict=True)]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TOO_FEW_FOR_INTERVAL = "too few {}s for an interval"
 SHAPE = "the distributions differ, their centres do not"
-APART = "measured apart, which this rule makes no allowance for"
+MEASURED_APART = "measured apart, which this rule makes no allowance for"
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +171,7 @@ class SampledMethod(PairMethod):
             effects=relative, chances=(outcome.p, None, outcome.permutation_p),
             shifts=(outcome.shift * sample.unit, outcome.low * sample.unit, outcome.high * sample.unit),
             confidence=self.stated, gate=word == "degradation" and beyond, builds=sample.counts if sample.pair.builds else None,
-            reason="; ".join(part for part in (text, APART if warned else "") if part), finding=outcome.finding,
+            reason="; ".join(part for part in (text, MEASURED_APART if warned else "") if part), finding=outcome.finding,
         )  # fmt: skip
 
     def _word(self, sample: ScaledSample, outcome: RuleOutcome, bar: float) -> tuple[Word, str | Undecided]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from perfvcs.check import Change, Report
-from perfvcs.check.change import WORDS
+from perfvcs.check.change import VERDICT_WORDS
 from perfvcs.check.text import finding, found_in
 from perfvcs.drawing.canvas import SEEN, seen
 from perfvcs.drawing.curves.sides import growth, sized
@@ -42,8 +42,8 @@ class TableCell:
     @property
     def order(self) -> float | None:
         """The sort key of the rows; None to sort by the text."""
-        if self.value is None and self.word in WORDS:
-            return WORDS.index(self.word)
+        if self.value is None and self.word in VERDICT_WORDS:
+            return VERDICT_WORDS.index(self.word)
         return self.value
 
     @property

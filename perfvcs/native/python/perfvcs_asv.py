@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 else:
     import perfvcs_bench as bench
 
-NAME = re.compile(r"(time|track|peakmem)_\w|(Time|Track|PeakMem)[A-Z_]")
+BENCHMARK_NAME = re.compile(r"(time|track|peakmem)_\w|(Time|Track|PeakMem)[A-Z_]")
 ORDER = ("peakmem", "track", "time")  # memory first, before other benchmarks leave theirs behind
 MOST_COMBINATIONS = 10  # of parameters of one benchmark
 SAMPLES, BUDGET = 5, 0.2  # samples of one benchmark, and the seconds after which no further one starts
-SAMPLE = 0.005  # seconds of a sample, which has as many calls as that takes
+SAMPLE_SECONDS = 0.005  # seconds of a sample, which has as many calls as that takes
 LEAST_SIZES = 3  # different numbers that make a parameter a size
 
 
@@ -46,7 +46,7 @@ class Benchmark:
 
     def __init__(self, module: types.ModuleType, place: Any, name: str) -> None:
         self.module, self.place, self.name = module, place, name
-        kind = NAME.match(name)
+        kind = BENCHMARK_NAME.match(name)
         assert kind is not None
         self.kind = (kind[1] or kind[2]).lower()
         inside = [module.__name__.partition(".")[2], "" if place is module else place.__name__, name]
@@ -140,9 +140,9 @@ def benchmarks(module: types.ModuleType) -> Iterator[Benchmark]:
             continue
         if inspect.isclass(place):
             for method in dir(place):
-                if NAME.match(method) and callable(getattr(place, method)):
+                if BENCHMARK_NAME.match(method) and callable(getattr(place, method)):
                     yield Benchmark(module, place, method)
-        elif inspect.isfunction(place) and NAME.match(name):
+        elif inspect.isfunction(place) and BENCHMARK_NAME.match(name):
             yield Benchmark(module, module, name)
 
 
@@ -203,9 +203,9 @@ def _number(call: Callable[[], Any]) -> int:
     number = 1
     while True:
         wall, _ = _sample(call, number)
-        if wall * number >= SAMPLE or number >= 1_000_000:
+        if wall * number >= SAMPLE_SECONDS or number >= 1_000_000:
             return number
-        number = min(number * 10, max(number + 1, math.ceil(SAMPLE / max(wall, 1e-9))))
+        number = min(number * 10, max(number + 1, math.ceil(SAMPLE_SECONDS / max(wall, 1e-9))))
 
 
 def _sample(call: Callable[[], Any], number: int) -> tuple[float, float]:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-CHANCE = 0.01  # of a false step per series, shared among its places
-SMALLEST = 0.005
+FALSE_ALARM_RATE = 0.01  # of a false step per series, shared among its places
+SMALLEST_STEP = 0.005
 SPIKE = 5  # values that are not a level of their own between two others
 CLIP = 1.0  # standard deviations that a value may lie outside both levels
 DENSITY = 0.7978845608028654  # twice that of the normal distribution at 0
@@ -95,7 +95,7 @@ def confirm(segments: Segments, steps: Sequence[int], inflation: float = 1.0, se
         weak = np.zeros(len(left), dtype=np.bool_)
         weak[exceeding(t, df, level(len(segments.values), inflation))] = True
         centres = segments.centres(left)
-        weak |= np.abs(np.diff(centres)) < SMALLEST
+        weak |= np.abs(np.diff(centres)) < SMALLEST_STEP
         for turn, (low, high) in enumerate(pairwise(left)):
             if high - low <= SPIKE:
                 weaker = int(low not in settled and high not in settled and strength[turn + 1] < strength[turn])
@@ -118,7 +118,7 @@ def level(n: int, inflation: float) -> float:
     Of independent values, the price of a step keeps most chance steps out before they are tested. Dependence undercuts it, and more so for
     both of a step's sides: p is to be as much smaller as ``inflation`` squared. Simulated.
     """
-    return CHANCE / n / inflation**2
+    return FALSE_ALARM_RATE / n / inflation**2
 
 
 def limits(t: float, df: float) -> tuple[float, float]:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 TUNING = 4.685  # standard deviations from which a value does not count: 95 % as efficient as the mean of normal values
 CLIP = 3.0
-ROUNDS = 20
-NEAR = 1e-6  # standard deviations
+MOST_ROUNDS = 20
+CONVERGED_DEVIATIONS = 1e-6  # standard deviations
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ def level(values: NDArray[np.float64], scale: NDArray[np.float64]) -> LevelEstim
     import numpy as np
 
     n, centre = len(values), start(values)
-    for _ in range(ROUNDS):
+    for _ in range(MOST_ROUNDS):
         z = (values - centre) / scale
         share = np.maximum(1 - (z / TUNING) ** 2, 0.0)
         weight = share**2
         moved = float(weight @ (values - centre) / max(float(weight.sum()), 1e-300))
         centre += moved
-        if abs(moved) <= NEAR * float(scale[0]):
+        if abs(moved) <= CONVERGED_DEVIATIONS * float(scale[0]):
             break
     z = (values - centre) / scale
     share = np.maximum(1 - (z / TUNING) ** 2, 0.0)

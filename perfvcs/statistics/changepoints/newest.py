@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-CHANCE = 1e-3  # of an alarm per commit and benchmark where nothing changed
+FALSE_ALARM_RATE = 1e-3  # of an alarm per commit and benchmark where nothing changed
 SUSPICIOUS = 5e-3  # chance from which a value is usual
 SUPPORT = 10  # earlier values at the level from which an alarm is a change, and not only suspected
 FEWEST_EARLIER = 3  # earlier values
-SMALLEST = 0.005  # as of steps
+SMALLEST_STEP = 0.005  # as of steps
 MEDIAN_WINDOW = 25  # values whose median is what the next one is expected to be
 RECENT = 256  # values whose deviations count: of fewer, normal and heavy tails look the same
 RUN = 4  # newest values that may be outside together
@@ -26,11 +26,11 @@ FREEDOM = (3.0, 4.0, 6.0, 10.0, 30.0, 200.0)  # degrees of freedom of the tails 
 PRIOR_DF = 4.0  # degrees of freedom that are expected before anything is known
 PRIOR = 5  # values that this expectation counts as
 OTHER = 0.5  # what a value on the other side counts
-MEDIAN = 1.57  # variance of a median, times that of the mean
+MEDIAN_VARIANCE = 1.57  # variance of a median, times that of the mean
 LEAST_SCALE = 0.3  # of the spread of values about their level: what the deviations' scale is at least
 SURE = 2.5  # standard deviations within which nothing is outside
-ROUNDS = 8
-ONCE = 1  # a single value that was as far away is not a pattern
+MOST_ROUNDS = 8
+ALLOWED_OUTLIERS = 1  # a single value that was as far away is not a pattern
 
 Word = Literal["usual", "suspected", "changed"]
 
@@ -84,15 +84,15 @@ class StudentTail:
 
         if distance <= 0:
             return 1.0
-        beyond = max(0, len(self.past) - int(np.searchsorted(self.past, distance)) - ONCE)
+        beyond = max(0, len(self.past) - int(np.searchsorted(self.past, distance)) - ALLOWED_OUTLIERS)
         return min(1.0, max(tail(distance / (self.scale * widening), self.df), 2 * beyond / self.count))
 
     def fence(self, widening: float = 1.0) -> float:
         """The distance whose chance is 1 in 1,000."""
         from perfvcs.statistics.student import point
 
-        allowed = int(CHANCE * self.count / 2) + ONCE
-        reach = point(CHANCE, self.df) * self.scale * widening
+        allowed = int(FALSE_ALARM_RATE * self.count / 2) + ALLOWED_OUTLIERS
+        reach = point(FALSE_ALARM_RATE, self.df) * self.scale * widening
         return max(reach, float(self.past[-1 - allowed]) if len(self.past) > allowed else 0.0)
 
 
@@ -115,7 +115,7 @@ class PresentLevel:
     def outside(self, value: float) -> int:
         """1 unusually far above what is expected, -1 below, 0 otherwise."""
         away = value - self.level
-        return 0 if abs(away) < SMALLEST or self.chance(value) >= SUSPICIOUS else 1 if away > 0 else -1
+        return 0 if abs(away) < SMALLEST_STEP or self.chance(value) >= SUSPICIOUS else 1 if away > 0 else -1
 
 
 def newest(
@@ -149,7 +149,7 @@ def newest(
     chance = past.chance(value)
     word: Word = "usual"
     if side:
-        word = "changed" if since < place or (chance < CHANCE and past.support >= SUPPORT) else "suspected"
+        word = "changed" if since < place or (chance < FALSE_ALARM_RATE and past.support >= SUPPORT) else "suspected"
     return NewestValue(
         place, value, past.level, past.level - past.tails[False].fence(past.widening), past.level + past.tails[True].fence(past.widening),
         chance, past.support, word, since if side else None, place - 1 if base < place and since == place else None,
@@ -174,7 +174,9 @@ def _present_level(
         StudentTail(df, spread, np.sort(sign * away[sign * away > 0]), len(away)) for sign, df, spread in _fitted(away, floor)
     )
     support = base - since
-    widening = sqrt((1 + MEDIAN / min(support, MEDIAN_WINDOW)) / (1 + MEDIAN / MEDIAN_WINDOW) * (1 + extra / first.scale**2))
+    widening = sqrt(
+        (1 + MEDIAN_VARIANCE / min(support, MEDIAN_WINDOW)) / (1 + MEDIAN_VARIANCE / MEDIAN_WINDOW) * (1 + extra / first.scale**2)
+    )
     return PresentLevel(level, support, (first, second), widening)
 
 
@@ -183,7 +185,7 @@ def _deviations(part: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     import numpy as np
 
     first, n = part[:MEDIAN_WINDOW], len(part)
-    about = (first - np.median(first)) * sqrt((len(first) + MEDIAN) / max(len(first) - 1, 1))
+    about = (first - np.median(first)) * sqrt((len(first) + MEDIAN_VARIANCE) / max(len(first) - 1, 1))
     if n <= MEDIAN_WINDOW:
         return [about]
     windows = np.lib.stride_tricks.sliding_window_view(part[:-1], MEDIAN_WINDOW)
@@ -209,7 +211,7 @@ def _fitted(away: NDArray[np.float64], floor: float) -> list[tuple[int, float, f
     total = weights.sum(axis=2, keepdims=True)
     weighted = np.swapaxes(weights * squares, 1, 2) / total
     variance = np.full((2, len(freedom), 1), middle**2)
-    for _ in range(ROUNDS):
+    for _ in range(MOST_ROUNDS):
         variance = np.maximum((freedom + 1) * ((1 / (freedom + squares / variance)) @ weighted), floor**2)
     inner = np.log1p(squares / (freedom * variance)) @ np.swapaxes(weights, 1, 2)
     likelihood = (total * (constant - np.log(variance) / 2) - (freedom + 1) / 2 * inner)[:, :, 0]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-CHANCE = 0.01  # of a false change per series
+FALSE_ALARM_RATE = 0.01  # of a false change per series
 RATIO = 1.5  # of the spreads
 FEWEST_VALUES = 20  # values on both sides
 LEAST_DEVIATION = 0.2  # of the spread: smaller deviations are equally small
@@ -54,7 +54,7 @@ def noisier(left: NDArray[np.float64]) -> list[SpreadChange]:
     while parts:
         low, high = parts.pop()
         place, p = _split(logs[low:high], len(left))
-        if p < CHANCE:
+        if p < FALSE_ALARM_RATE:
             places.append(low + place)
             chances[low + place] = p
             parts += [(low, low + place), (low + place, high)]

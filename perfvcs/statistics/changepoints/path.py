@@ -15,7 +15,7 @@ BOUND = 9.0  # squared standard deviations that one value can cost at most
 PRICE = 2.5  # times ln n that a step costs: generous, since each is tested afterwards
 CELL = 0.5  # standard deviations between levels that are tried
 MOST_TRIED_LEVELS = 96  # levels that are tried
-TOGETHER = 64  # series
+SERIES_AT_ONCE = 64  # series
 
 
 def paths(series: Sequence[NDArray[np.float64]], scales: Sequence[NDArray[np.float64]], price: float = PRICE) -> list[list[int]]:
@@ -27,8 +27,8 @@ def paths(series: Sequence[NDArray[np.float64]], scales: Sequence[NDArray[np.flo
     grids = [_grid(values, scale) for values, scale in zip(series, scales, strict=True)]
     order = sorted(range(len(series)), key=lambda one: (len(grids[one]), len(series[one])))
     found: list[list[int]] = [[] for _ in series]
-    for start in range(0, len(order), TOGETHER):
-        turn = [one for one in order[start : start + TOGETHER] if len(grids[one]) > 1]
+    for start in range(0, len(order), SERIES_AT_ONCE):
+        turn = [one for one in order[start : start + SERIES_AT_ONCE] if len(grids[one]) > 1]
         if turn:
             for one, places in zip(
                 turn, _solve([series[i] for i in turn], [scales[i] for i in turn], [grids[i] for i in turn], price), strict=True

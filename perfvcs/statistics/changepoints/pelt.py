@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 WINDOW = 5  # of the running median
 CLIP = 2.5  # standard deviations that a value may be away from it
 PENALTY = 10.0  # times the variance of the noise times ln n: alone, it has to keep every false step out
-PAUSE = 8  # values between two looks at which starts can be left out
+PRUNING_INTERVAL = 8  # values between two looks at which starts can be left out
 
 
 def noise(values: ArrayLike) -> float:
@@ -95,7 +95,7 @@ def segment(values: ArrayLike, penalty: float, shortest: int = 1) -> list[int]:
         least = int(cost.argmin())
         before[end] = int(starts[least])
         best.append(float(cost[least]) + square_of[turn] + penalty)
-        if turn % PAUSE == PAUSE - 1:
+        if turn % PRUNING_INTERVAL == PRUNING_INTERVAL - 1:
             keep = cost <= best[turn] - square_of[turn]
             kept = int(np.count_nonzero(keep))
             if kept < live:

@@ -15,7 +15,7 @@ SHORTEST_HALF_OF, NORMAL_WIDTH = (
 STRIDE = 5  # values from one window to the next
 FEW_VALUES = 60  # values; in a series of fewer, twenty would often hold three levels
 WINDOW_OF_FEW, NORMAL_OF_FEW = 9, 0.833
-AROUND = 31  # windows whose median is taken
+MEDIAN_WINDOWS = 31  # windows whose median is taken
 ROUNDING = 1e-9  # of the largest deviation: values that differ by less are equal
 TICK = 0.3  # of the distance between readings: what their rounding adds at least
 
@@ -36,9 +36,9 @@ def scale(values: ArrayLike) -> NDArray[np.float64]:
     half = (width + 1) // 2
     ordered = np.sort(np.lib.stride_tricks.sliding_window_view(y, width)[::stride], axis=1)
     short = (ordered[:, half - 1 :] - ordered[:, : width - half + 1]).min(axis=1) / normal
-    if len(short) > AROUND:
-        middle = np.median(np.lib.stride_tricks.sliding_window_view(short, AROUND), axis=1)
-        side = AROUND // 2
+    if len(short) > MEDIAN_WINDOWS:
+        middle = np.median(np.lib.stride_tricks.sliding_window_view(short, MEDIAN_WINDOWS), axis=1)
+        side = MEDIAN_WINDOWS // 2
         near = np.concatenate([np.full(side, middle[0]), middle, np.full(side, middle[-1])])
     else:
         near = np.full(len(short), np.median(short))

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from perfvcs.statistics.changepoints.confirmation import Segments
 
-APART = 4.0  # standard deviations between the levels of a mixture
+LEVEL_DISTANCE = 4.0  # standard deviations between the levels of a mixture
 MOST_LEVELS = 4  # levels
-SMALLEST = 0.005  # between levels, as of steps
+SMALLEST_STEP = 0.005  # between levels, as of steps
 RARE = 0.05  # share of the values below which they are outliers, and no level
 FEWEST_VALUES = 5  # values at a level
 SHORTEST_MIXTURE = 40  # values of a mixture: fewer fall apart by chance
@@ -155,7 +155,7 @@ def _cuts(ordered: NDArray[np.float64]) -> list[float]:
         left, right = part[:cut], part[cut:]
         distance = float(right.mean() - left.mean())
         spread = float(((left - left.mean()) ** 2).sum() + ((right - right.mean()) ** 2).sum()) / n
-        if distance >= SMALLEST and distance**2 >= APART**2 * spread:
+        if distance >= SMALLEST_STEP and distance**2 >= LEVEL_DISTANCE**2 * spread:
             cuts.append(float(left[-1] + right[0]) / 2)
             parts += [left, right]
     return sorted(cuts)

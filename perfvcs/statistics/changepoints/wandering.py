@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 CLIP = 1.345  # standard deviations about the levels, for an efficiency of 95 % where the noise is normal (Huber 1981)
 SLOWEST, FASTEST, SPEEDS = 1e-4, 1.0, 13  # of a walk, in variances of the noise per value
-LEAST = 1e-300
+SMALLEST_SQUARES = 1e-300
 
 
 def sudden(segments: Segments, steps: Sequence[int], inflation: float, settled: Collection[int] = ()) -> list[int]:
@@ -66,8 +66,8 @@ def evidence(segments: Segments, steps: Sequence[int], inflation: float) -> list
         squares = float(around @ (around / variance) - product @ inverse @ product)
         more = (inverse @ product + sizes) ** 2 / np.diagonal(inverse)
         price = float(np.log(variance).sum()) + (log(n) if speed else 0.0)
-        with_all[turn] = (n - 1) * log(max(squares, LEAST)) + price
-        without[turn] = (n - 1) * np.log(np.maximum(squares + more, LEAST)) + price
+        with_all[turn] = (n - 1) * log(max(squares, SMALLEST_SQUARES)) + price
+        without[turn] = (n - 1) * np.log(np.maximum(squares + more, SMALLEST_SQUARES)) + price
     found: list[float] = (without.min(axis=0) - with_all.min() - log(n)).tolist()
     return found
 

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-ALIKE = 0.01  # logarithms of levels that count as one
-FAR = 5.0  # standard deviations from the steady level that a single first measurement may not be
-SHARE = 1 / 3  # of an execution's measurements that the steady part must be
+EQUAL_LEVELS = 0.01  # logarithms of levels that count as one
+FAR_DEVIATIONS = 5.0  # standard deviations from the steady level that a single first measurement may not be
+STEADY_SHARE = 1 / 3  # of an execution's measurements that the steady part must be
 FEWEST_VALUES = 4
 SHORTEST_WARMUP = 2
 
@@ -37,7 +37,7 @@ class Warmup:
         return int(self.counts[self.steady].max(initial=0))
 
 
-def warmup(runs: Sequence[ArrayLike], alike: float = ALIKE) -> Warmup:
+def warmup(runs: Sequence[ArrayLike], alike: float = EQUAL_LEVELS) -> Warmup:
     """Warm-up of executions, each a series of positive measurements in their order.
 
     On the logarithms, winsorised PELT with segments of at least two values; the last segment is steady, with those right before it whose
@@ -54,7 +54,7 @@ def warmup(runs: Sequence[ArrayLike], alike: float = ALIKE) -> Warmup:
     if any((row <= 0).any() for row in rows):
         raise ValueError("measurements must be positive")
     counts = np.array([_count(np.log(row), alike) for row in rows], dtype=np.int64)
-    enough = given.counts - counts >= np.maximum(SHARE * given.counts, SHORTEST_WARMUP)
+    enough = given.counts - counts >= np.maximum(STEADY_SHARE * given.counts, SHORTEST_WARMUP)
     return Warmup(counts, enough & (given.counts >= FEWEST_VALUES))
 
 
@@ -79,5 +79,5 @@ def _count(series: NDArray[np.float64], alike: float) -> int:
     tail = series[start:]
     middle = float(np.median(tail))
     spread = NORMAL * float(np.median(np.abs(tail - middle)))
-    far = np.abs(tail - middle) > max(FAR * spread, alike)
+    far = np.abs(tail - middle) > max(FAR_DEVIATIONS * spread, alike)
     return start + int(np.argmin(far)) if not far.all() else start

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Per = Literal["observation", "total"]
 
-CHANCE = 0.01  # of a good run above a threshold that was learned
+FALSE_ALARM_RATE = 0.01  # of a good run above a threshold that was learned
 LEAST_THRESHOLD = 0.05  # smallest threshold that is learned: good runs of real systems are off by as much
 FINEST = 0.01  # errors below are equal
 WEIGHT = 4  # runs
@@ -104,7 +104,7 @@ def thresholds(errors: ArrayLike) -> NDArray[np.float64]:
     variance = logs.var(axis=1, ddof=1)
     typical = max(float(np.median(variance)), STEADIEST**2)
     moderated = np.sqrt((free * variance + WEIGHT * typical) / (free + WEIGHT))
-    t = float(quantile(1 - CHANCE / counters, [free + WEIGHT])[0])
+    t = float(quantile(1 - FALSE_ALARM_RATE / counters, [free + WEIGHT])[0])
     half = t * np.sqrt(1 + 1 / runs) * moderated
     bound: NDArray[np.float64] = np.maximum(np.exp(np.minimum(logs.mean(axis=1) + half, 700.0)), LEAST_THRESHOLD)
     return bound

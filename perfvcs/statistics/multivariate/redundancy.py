@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 REDUNDANT_R2 = 0.9  # r2 above which a counter is redundant; the paper names none, this is that of the analysis that it cites
-SAME = 1e-8  # shares of unexplained variance that differ by less are equal
+EQUAL_SHARES = 1e-8  # shares of unexplained variance that differ by less are equal
 SOUND = 1e4  # largest variance inflation from which the inverse is brought forward instead of computed again
 
 
@@ -55,7 +55,7 @@ def redundant(values: ArrayLike, threshold: float = REDUNDANT_R2) -> list[int]:
         raise ValueError("redundancy needs finite values")
     unit = standardised(x)
     places = np.flatnonzero(varying(x))
-    if threshold >= 1 - SAME:
+    if threshold >= 1 - EQUAL_SHARES:
         return []
     independent = _independent(unit[:, places])
     gone: list[int] = places[~independent][::-1].tolist()
@@ -65,7 +65,7 @@ def redundant(values: ArrayLike, threshold: float = REDUNDANT_R2) -> list[int]:
     while len(places) > 1:
         inflation = np.diag(inverse)
         unexplained = 1 / np.maximum(inflation, 1.0)
-        worst = int(np.flatnonzero(unexplained <= unexplained.min() + SAME)[-1])
+        worst = int(np.flatnonzero(unexplained <= unexplained.min() + EQUAL_SHARES)[-1])
         if 1 - unexplained[worst] <= threshold:
             break
         gone.append(int(places[worst]))
@@ -89,7 +89,7 @@ def _independent(unit: NDArray[np.float64]) -> NDArray[np.bool_]:
             break
         rest = unit[:, place] - basis @ (basis.T @ unit[:, place])
         rest -= basis @ (basis.T @ rest)  # once more: the first pass leaves rounding
-        if rest @ rest > SAME:
+        if rest @ rest > EQUAL_SHARES:
             found[place] = True
             basis = np.column_stack([basis, rest / np.sqrt(rest @ rest)])
     return found

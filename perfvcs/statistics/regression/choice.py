@@ -21,7 +21,7 @@ LEAST_RISE = 0.01  # a curve that rises less than this over its sizes, in shares
 FREE_GAIN = 0.003  # of the variance that a curve of free shape must explain more; caches bend every curve a little,
 LOGARITHM_GAIN = 0.01  # and the same beside a logarithm, from which small powers hardly differ at sizes that people measure,
 REST = 0.02  # unless it leaves less than this share of what the best fixed one leaves;
-NEAR = (
+DISTINCT_EXPONENT = (
     0.2  # and the exponent that a power must be away from that of the best fixed curve, which is that curve in caches otherwise
 )
 GROWN = 0.4  # of the value at the largest size must come from the size, or caches may have made the growth,
@@ -87,8 +87,8 @@ def choose(
 
     "aicc": the curve of the lowest AICc; but a power or an exponential, which can imitate any other, only if its AICc is lower by
     ``margin`` than that of every curve of fixed shape, and if it explains ``gain`` more of the variance than the best of these
-    (``LOGARITHM_GAIN`` beside a logarithm), a power also having an exponent ``NEAR`` or more from it, or leaves less than ``REST``
-    of what that leaves (and is not near, beside a logarithm): n^1.9 is n^2 on a machine with caches. And a constant unless the
+    (``LOGARITHM_GAIN`` beside a logarithm), a power also having an exponent ``DISTINCT_EXPONENT`` or more from it, or leaves less than
+    ``REST`` of what that leaves (and is not near, beside a logarithm): n^1.9 is n^2 on a machine with caches. And a constant unless the
     F-test of the curve against it has p < ``alpha`` and the curve spans ``least`` of its mean value. All curves have two
     coefficients, so that below five rows, where AICc is infinite, the sums of squares decide. "r2": the published rule, the highest
     r2, which never finds a constant where there is any noise. Equals go to the slower growth.
@@ -185,7 +185,7 @@ def _worth(
     slow = np.array([model == "logarithmic" for model in names])[first]
     asked = np.where(slow & (gain > 0), np.maximum(gain, LOGARITHM_GAIN), gain)
     unfitted = ~np.isfinite(fixed.min(axis=0))
-    away = _away(fits, names, first)[free] >= (NEAR if gain > 0 else 0)
+    away = _away(fits, names, first)[free] >= (DISTINCT_EXPONENT if gain > 0 else 0)
     more = (r2[free] >= best + asked) & away
     return np.asarray(more | ((1 - r2[free] <= REST * (1 - best)) & (away | ~slow)) | ~np.isfinite(best) | unfitted)
 

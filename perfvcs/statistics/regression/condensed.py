@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 MOST_SIZES = 500  # sizes: of more, near ones are put together
 FEWEST_RANGES = 8  # ranges of sizes, or none are made
-CALLS = 3  # of each execution, on average, in every range of sizes
+CALLS_PER_RANGE = 3  # of each execution, on average, in every range of sizes
 OUTLIER_NEIGHBOURS = 64  # values at least, among which one is an outlier or not
 BLOCKS = 64  # of neighbours at most
 BLOCKS_APART = 4  # blocks, of which few hold values of sizes that are far apart,
-WIDE = 8.0  # where the sizes differ by more than this: then no line through so few medians says what is far from it
+WIDE_RATIO = 8.0  # where the sizes differ by more than this: then no line through so few medians says what is far from it
 FENCE = 3.0  # quartile ranges beyond the quartiles: "far out" in Tukey 1977
 COLD = 0.1  # of the calls of an execution are its beginning, when nothing is in the caches yet
 MOST_COLD = 20
-SHARE = 0.06  # of the neighbours on either side may be outliers; more are a second mode,
+OUTLIER_SHARE = 0.06  # of the neighbours on either side may be outliers; more are a second mode,
 BUSY_CLIP = 0.24  # or interruptions, if only the shape of the curve matters: long calls have more of them than short ones
 
 
@@ -66,7 +66,7 @@ def warm(number: ArrayLike, execution: ArrayLike) -> NDArray[np.bool_]:
     return np.asarray(calls >= np.minimum(np.floor(COLD * total), MOST_COLD)[place])
 
 
-def drawn_in(x: ArrayLike, y: ArrayLike, share: float = SHARE) -> Floats:
+def drawn_in(x: ArrayLike, y: ArrayLike, share: float = OUTLIER_SHARE) -> Floats:
     """The values ``y`` at sizes ``x``, columns of equal length, all finite; those far from their neighbours pulled in to a fence.
 
     A call that was interrupted takes ten or a thousand times as long. Of 64 or more values at neighbouring sizes, in shares of the curve
@@ -75,14 +75,14 @@ def drawn_in(x: ArrayLike, y: ArrayLike, share: float = SHARE) -> Floats:
     256 at sizes from one to more than its eightfold stay unchanged: they are not neighbours.
 
     On a busy machine interruptions come by the clock: a call that takes ten times as long is hit ten times as often, and O(n^2) looks like
-    O(n^3) from where they are more than ``SHARE``. ``BUSY_CLIP`` is for what asks for nothing but the shape.
+    O(n^3) from where they are more than ``OUTLIER_SHARE``. ``BUSY_CLIP`` is for what asks for nothing but the shape.
     """
     import numpy as np
 
     size, value = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     count = len(value)
     blocks = min(count // OUTLIER_NEIGHBOURS, BLOCKS)
-    if not blocks or (blocks < BLOCKS_APART and size.max() > WIDE * size.min()):
+    if not blocks or (blocks < BLOCKS_APART and size.max() > WIDE_RATIO * size.min()):
         return value
     order = np.argsort(size, kind="stable")
     length = count // blocks
@@ -140,7 +140,7 @@ def ranges(sides: tuple[ArrayLike, ...], executions: int = 1) -> Ranges | None:
     grid = np.floor((scaled - scaled[0]) / (scaled[-1] - scaled[0]) * MOST_SIZES)
     fine = np.cumsum(np.append(0, np.diff(grid) > 0))
     counts = np.stack([np.bincount(fine, row) for row in calls], dtype=np.float64)
-    owner = _joined(counts, CALLS * executions)[fine]
+    owner = _joined(counts, CALLS_PER_RANGE * executions)[fine]
     last = np.append(np.flatnonzero(np.diff(owner)), len(distinct) - 1)
     if len(last) < FEWEST_RANGES:
         return None

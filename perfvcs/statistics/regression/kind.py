@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 PUBLISHED = ("constant", "linear", "quadratic")
 KINDS = ("none", *MODELS)
 KIND_ALPHA = 0.008  # how often, at most, two equal curves are called different
-FAR = 4.0  # a difference this many (robust) standard deviations from the curve is pulled in
+FAR_DEVIATIONS = 4.0  # a difference this many (robust) standard deviations from the curve is pulled in
 FAR_SHARE = 0.06  # where at most this share is so far
-MANY = 20  # if there are enough sizes for these deviations to be known
-ROUNDS = 4
+ENOUGH_SIZES = 20  # if there are enough sizes for these deviations to be known
+MOST_ROUNDS = 4
 DOUBTED_GAIN = (
     0.002  # of the variance of the differences, which a doubted kind must explain more: caches bend every curve a little,
 )
@@ -210,13 +210,13 @@ def _tame(pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]) -> t
     import numpy as np
 
     raw, tamed = pairs.difference, pairs
-    wide = (np.bincount(pairs.group, minlength=pairs.groups) >= MANY)[pairs.group]
+    wide = (np.bincount(pairs.group, minlength=pairs.groups) >= ENOUGH_SIZES)[pairs.group]
     scale = np.sqrt(weights)
-    for _ in range(ROUNDS):
+    for _ in range(MOST_ROUNDS):
         candidates = list(_candidates(tamed, weights, names))
         curve = _best(tamed, candidates)
         rest = (raw - curve) * scale
-        limit = FAR * NORMAL * medians(np.abs(rest), pairs.group, pairs.groups)[pairs.group]
+        limit = FAR_DEVIATIONS * NORMAL * medians(np.abs(rest), pairs.group, pairs.groups)[pairs.group]
         far = wide & (limit > 0) & (np.abs(rest) > limit)
         share = np.bincount(pairs.group, far, pairs.groups) / np.maximum(np.bincount(pairs.group, minlength=pairs.groups), 1)
         far &= (share <= FAR_SHARE)[pairs.group]  # more are not outliers: the noise has two modes

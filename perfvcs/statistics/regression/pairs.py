@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-ENOUGH = 0.8  # this share of either side's rows at sizes that both have: the other rows are left out
+COMMON_SHARE = 0.8  # this share of either side's rows at sizes that both have: the other rows are left out
 PLACES = 50  # at most this many ranges of sizes otherwise
 ROWS_PER_BLOCK = 8  # about this many rows of both sides in each
 
@@ -57,7 +57,7 @@ def pair(
     size = np.cumsum(_edges(group, x)) - 1
     both = (_counts(size, side).min(axis=1) > 0)[size]
     rows, common = _counts(group, side, total), _counts(group[both], side[both], total)
-    exact = np.asarray((common >= ENOUGH * rows).all(axis=1))
+    exact = np.asarray((common >= COMMON_SHARE * rows).all(axis=1))
     number = rows.sum(axis=1)
     bins = np.clip(number // ROWS_PER_BLOCK, 1, PLACES)
     within = np.arange(len(x)) - (np.cumsum(number) - number)[group]

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
     from perfvcs.statistics.regression.block import RowBlock
 
-ROUNDS = 60
+MOST_ROUNDS = 60
 STEP = 2.0  # at most this change of theta times the range of u in one round
-ENOUGH = 1e-9  # converged: theta times the range of u moves by less
+CONVERGED_SHARE = 1e-9  # converged: theta times the range of u moves by less
 STARTS = (-4.0, -1.5, -0.5, 0.5, 1.5, 3.0, 6.0, 12.0, 24.0)  # theta times the range of u, if logarithms give no start
 
 
@@ -59,7 +59,7 @@ def project(
     done = ~able
     best = _sums(block, v, theta)
     step = np.zeros(len(theta))
-    for round_ in range(ROUNDS):
+    for round_ in range(MOST_ROUNDS):
         now = best if round_ == 0 else _sums(block, v, theta + step)
         better = now.explained() >= best.explained() * (1 - 1e-14)
         moving = ~done
@@ -69,7 +69,7 @@ def project(
         scale = best.scale()
         newton = (best.ugy - scale * best.ugg) / (scale * spread)
         step = np.where(better, np.clip(np.nan_to_num(newton), -STEP, STEP), step / 2)
-        done |= np.abs(step) <= ENOUGH
+        done |= np.abs(step) <= CONVERGED_SHARE
         step = np.where(done, 0.0, step)
         if done.all():
             break

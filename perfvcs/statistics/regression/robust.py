@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.intp]
 
 FEWEST_JUDGED_SIZES = 8  # sizes, or none of them counts as far from the others
-MANY = 32  # sizes, from which on twice as many neighbours are asked
-FAR = 5.0  # robust standard deviations
+MANY_SIZES = 32  # sizes, from which on twice as many neighbours are asked
+FAR_DEVIATIONS = 5.0  # robust standard deviations
 RATIO_APART = 1.3  # and this many times the value, or one over it, that is expected
 LEFT_OUT_SHARE = 0.1  # at most this share of the sizes, or one, is left out: what happens more often is not an accident
-ROUNDS = 3
+MOST_ROUNDS = 3
 ROWS = 1 << 14  # at once
 
 
@@ -65,7 +65,7 @@ def described(
     fits = through(~far)
     found = choose(fits)
     enough = judged[place]
-    for _ in range(ROUNDS if judged.any() else 0):
+    for _ in range(MOST_ROUNDS if judged.any() else 0):
         with np.errstate(all="ignore"):
             expected = found.predict(size, place)
             gap = np.where(enough & (expected > 0), np.log(value / expected), 0.0)
@@ -112,7 +112,7 @@ def _lonely(size: Floats, value: Floats, group: Numbers, judged: Flags) -> Flags
     gap = np.zeros(len(order))
     u, v = (np.log(np.where(judged[of], column, 1.0)) for column in (at, value[order]))
     doubtful = judged[of] & _uneven(v, of, np.arange(len(order)) - begin[of], counts)
-    for width, here in ((FEWEST_JUDGED_SIZES, counts < MANY), (2 * FEWEST_JUDGED_SIZES, counts >= MANY)):
+    for width, here in ((FEWEST_JUDGED_SIZES, counts < MANY_SIZES), (2 * FEWEST_JUDGED_SIZES, counts >= MANY_SIZES)):
         rows = np.flatnonzero(doubtful & here[of])
         for part in np.array_split(rows, len(rows) // ROWS + 1):
             first = np.clip(part - width // 2, begin[of[part]], (begin + counts)[of[part]] - width)
@@ -164,6 +164,6 @@ def _beyond(gap: Floats, count: Floats, group: Numbers, groups: int, before: Fla
     scaled = np.abs(gap) * np.sqrt(count)
     rows = np.flatnonzero(asked[group] & ~before)
     spread = NORMAL * medians(scaled[rows], group[rows], groups)
-    far &= scaled > FAR * spread[group]
+    far &= scaled > FAR_DEVIATIONS * spread[group]
     few: Flags = np.bincount(group, far, groups) <= np.maximum(LEFT_OUT_SHARE * np.bincount(group, minlength=groups), 1)
     return far & few[group]

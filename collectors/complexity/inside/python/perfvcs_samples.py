@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 RECORD = Struct("<IIQdddd")
 UNFINISHED = 1 << 30  # added to a function's number: the record tells how many of its calls did not end
 MASK = (1 << 64) - 1
-CHUNK = 1000  # calls that are left out without asking the sample
+SKIPPED_CALLS = 1000  # calls that are left out without asking the sample
 SIZES = 10_000  # different sizes whose samples are remembered
 STEPS: tuple[float, ...] = tuple(2.0 ** (step / 4 - 1) for step in range(4))  # quarters of a doubling, as mantissas of frexp
 
@@ -55,7 +55,7 @@ class ReservoirSample:
     def offer(self, row: tuple[float, float, float, float]) -> bool:
         """Take a row, or leave it out as planned; returns whether it was taken."""
         if self.more and not self.skips:
-            count = min(self.more, CHUNK)
+            count = min(self.more, SKIPPED_CALLS)
             self.more -= count
             self.skips += [None] * count
         if self.skips:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 INTEGERS = ("n", "size", "count", "length", "len", "num", "number", "total", "limit", "width", "height", "depth")
 BEGINNINGS = ("n_", "num_", "size_", "len_", "count_", "max_")
-ENDINGS = ("_n", "_size", "_count", "_length", "_len", "_num")
-SHOWN = 200  # characters of an error's text
+SIZE_ENDINGS = ("_n", "_size", "_count", "_length", "_len", "_num")
+ERROR_CHARACTERS = 200  # characters of an error's text
 
 
 def number(size: Any) -> float:
@@ -45,7 +45,7 @@ def describe(error: BaseException) -> str:
         text = str(error)
     except Exception:
         text = ""
-    return f"{type(error).__name__}: {text}"[:SHOWN] if text else type(error).__name__
+    return f"{type(error).__name__}: {text}"[:ERROR_CHARACTERS] if text else type(error).__name__
 
 
 def of_program(error: BaseException) -> bool:
@@ -213,4 +213,4 @@ def counts(name: str) -> bool:
     (True, True, True, False)
     """
     name = name.strip("_").lower()
-    return name in INTEGERS or name.startswith(BEGINNINGS) or name.endswith(ENDINGS)
+    return name in INTEGERS or name.startswith(BEGINNINGS) or name.endswith(SIZE_ENDINGS)

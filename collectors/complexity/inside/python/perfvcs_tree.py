@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T", bound=ast.AST)
 
-PLACE = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+PLACE_FIELDS = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 
 
 def parse(source: bytes | str, path: str = "<size>", mode: str = "exec") -> Any:
@@ -42,7 +42,7 @@ def located(node: T, place: ast.AST) -> T:
     """The node, with all of its nodes that are new at the place of another: tracebacks show the program's lines and columns."""
     for part in walk(node):
         if "lineno" in part._attributes and not hasattr(part, "lineno"):
-            for name in PLACE:
+            for name in PLACE_FIELDS:
                 setattr(part, name, getattr(place, name, None))
     return node
 
