@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs import launcher
 from perfvcs.collector import CollectError, Observations, Run
@@ -107,8 +107,8 @@ class Counters:
 
         sampler = TreeSampler(self.interval, self.skip, self.groups)
         if self.service is None:
-            return self._observed(run, *self._alone(run, sampler))
-        return self._observed(run, *self._served(self.service, run, sampler))
+            return self._observed(run, self._alone(run, sampler))
+        return self._observed(run, self._served(self.service, run, sampler))
 
     def _events(self) -> tuple[str, dict[str, Metric]]:
         if not self.events:
@@ -117,7 +117,7 @@ class Counters:
 
         return events.available()[0], events.metrics()
 
-    def _alone(self, run: Run, sampler: TreeSampler) -> tuple[Mapping[str, float | None], Sampled, list[str]]:
+    def _alone(self, run: Run, sampler: TreeSampler) -> _Executed:
         """Run the command, sampled from its start to its end."""
         from perfvcs.collectors.counters.events import Events
 
@@ -132,9 +132,9 @@ class Counters:
         finally:
             if events:
                 events.close()
-        return _totals(execution) | counted, sampled, _left(run, execution)
+        return _Executed(_totals(execution) | counted, sampled, _left(run, execution))
 
-    def _served(self, service: Service, run: Run, sampler: TreeSampler) -> tuple[Mapping[str, float | None], Sampled, list[str]]:
+    def _served(self, service: Service, run: Run, sampler: TreeSampler) -> _Executed:
         """Run the load against the service, which is sampled meanwhile."""
         without = launcher.fallback_reason() is not None
         load = _Load()
@@ -150,9 +150,9 @@ class Counters:
         assert running.execution is not None
         used = {name: value for name, value in sampled.used.items() if name in self._events()[1]}
         own = {"wall": execution.wall, "cpu": sampled.used.get("cpu_use"), "startup": running.startup}
-        return _totals(running.execution) | own | used, sampled, _left(run, execution) + running.warnings
+        return _Executed(_totals(running.execution) | own | used, sampled, _left(run, execution) + running.warnings)
 
-    def _observed(self, run: Run, totals: Mapping[str, float | None], sampled: Sampled, warnings: list[str]) -> Observations:
+    def _observed(self, run: Run, executed: _Executed) -> Observations:
         """The columns: totals, samples, the machine's samples, and what the command itself reported."""
         try:
             reported = read_samples(run.scratch / SAMPLES_FILE, self.metrics, run.uid)
@@ -162,9 +162,10 @@ class Counters:
             raise CollectError(
                 f"{MACHINE_ROWS!r} names the rows of the whole machine: give the job (or what the command reports) another name"
             )
+        sampled = executed.sampled
         whole, count = 1 + len(sampled.number), len(sampled.number)
         peak = {"peak_rss": max((row["rss"] for row in sampled.tree), default=None)}
-        rows: list[Mapping[str, float | None]] = [{**totals, **peak}, *sampled.tree, *sampled.machine]
+        rows: list[Mapping[str, float | None]] = [{**executed.totals, **peak}, *sampled.tree, *sampled.machine]
         metrics = dict(self.metrics) | reported.metrics
         return Observations(
             uid=[run.uid] * whole + [MACHINE_ROWS] * count + reported.uid,
@@ -173,7 +174,7 @@ class Counters:
             mark=[0] * (whole + count + len(reported.uid)),
             values={name: [row.get(name) for row in rows] + _column(reported, name) for name in metrics},
             metrics=metrics,
-            warnings=warnings + self._doubts(sampled),
+            warnings=executed.warnings + self._doubts(sampled),
         )
 
     def _doubts(self, sampled: Sampled) -> list[str]:
@@ -188,6 +189,14 @@ class Counters:
         if sampled.slow:
             found.append(f"it has too many processes to be sampled every {self.interval:g} s: raise `interval`")
         return found
+
+
+class _Executed(NamedTuple):
+    """An execution: its totals by metric, its samples, and what to doubt about it."""
+
+    totals: Mapping[str, float | None]
+    sampled: Sampled
+    warnings: list[str]
 
 
 class _Load:

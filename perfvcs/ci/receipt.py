@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import exp, log1p, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -90,7 +90,7 @@ def receipt(repository: Repository, report: Report, pairs: Sequence[int]) -> Rec
 
 def _detectable(changes: Sequence[Change]) -> Detectable | None:
     """By the intervals of the effects; of very many comparisons by some, from the narrowest interval to the widest."""
-    known = sorted(spread for change in changes if (spread := _spread(change)) is not None)
+    known = sorted(spread for change in changes if (spread := _spread(change)) is not None)  # by the first field
     if not known:
         return None
     chosen = (
@@ -98,23 +98,33 @@ def _detectable(changes: Sequence[Change]) -> Detectable | None:
         if len(known) <= MOST_COMPUTED
         else [known[place * (len(known) - 1) // (MOST_COMPUTED - 1)] for place in range(MOST_COMPUTED)]
     )
-    found = sorted(_smallest(*one[1:]) for one in chosen)
+    found = sorted(map(_smallest, chosen))
     return Detectable(found[0], found[(len(found) - 1) // 2], found[-1])
 
 
-def _spread(change: Change) -> tuple[float, float, int, float, float] | None:
-    """The half-width of an interval in logarithms, the deviation of a pair's difference behind it, the pairs, alpha and the bar."""
+class _Spread(NamedTuple):
+    """The half-width of an interval in logarithms, and what it says of a pair's difference."""
+
+    half: float
+    deviation: float
+    pairs: int
+    alpha: float
+    bar: float
+
+
+def _spread(change: Change) -> _Spread | None:
+    """None where the interval is open, or has no width."""
     count = min(change.builds or change.executions)
     if change.low is None or change.high is None or change.low <= -1 or count < 2 or change.high <= change.low:
         return None
     half = (log1p(change.high) - log1p(change.low)) / 2
     alpha = 1 - change.confidence
     deviation = half * sqrt(count) / float(quantile(1 - alpha / 2, count - 1))
-    return half, deviation, count, alpha, log1p(USUAL if change.delta is None else change.delta)
+    return _Spread(half, deviation, count, alpha, log1p(USUAL if change.delta is None else change.delta))
 
 
-def _smallest(deviation: float, pairs: int, alpha: float, bar: float) -> float:
-    found = detectable(deviation, pairs, alpha, bar)
+def _smallest(spread: _Spread) -> float:
+    found = detectable(spread.deviation, spread.pairs, spread.alpha, spread.bar)
     assert found is not None, "there are two pairs or more"
     return exp(found) - 1
 

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from perfvcs.git.bare import Bare, GitFailed
 from perfvcs.git.command import GitEnded, complaint, scratch
@@ -34,6 +35,14 @@ def quote(path: str) -> bytes:
 
 def _folder(path: str) -> str:
     return path.rpartition("/")[0]
+
+
+class _Entry(NamedTuple):
+    """What a commit has at a path."""
+
+    path: str
+    kind: bytes
+    id: str
 
 
 class Import:
@@ -75,18 +84,18 @@ class Import:
         """
         wanted = list(paths)
         folders = dict.fromkeys(map(_folder, wanted))
-        there = {"", *(path for path, kind, _ in self._asked(commit, filter(None, folders)) if kind == b"tree")}
+        there = {"", *(entry.path for entry in self._asked(commit, filter(None, folders)) if entry.kind == b"tree")}
         within = (path for path in wanted if _folder(path) in there)
-        blobs = {path: blob for path, kind, blob in self._asked(commit, within) if kind == b"blob"}
+        blobs = {entry.path: entry.id for entry in self._asked(commit, within) if entry.kind == b"blob"}
         for path in wanted:
             yield path, blobs.get(path)
 
     def has_folder(self, commit: str, path: str) -> bool:
         """Whether a commit has a folder at ``path``."""
-        return any(kind == b"tree" for _, kind, _ in self._asked(commit, [path]))
+        return any(entry.kind == b"tree" for entry in self._asked(commit, [path]))
 
-    def _asked(self, commit: str, paths: Iterable[str]) -> Iterator[tuple[str, bytes, str]]:
-        """The kind and id of what a commit has at some paths; missing paths are left out."""
+    def _asked(self, commit: str, paths: Iterable[str]) -> Iterator[_Entry]:
+        """What a commit has at some paths; missing paths are left out."""
         asked: list[str] = []
         size = 0
         for path in paths:
@@ -99,7 +108,7 @@ class Import:
                 asked, size = [], 0
         yield from self._answers(asked)
 
-    def _answers(self, asked: list[str]) -> Iterator[tuple[str, bytes, str]]:
+    def _answers(self, asked: list[str]) -> Iterator[_Entry]:
         self.write()
         assert self._process.stdout is not None
         for path in asked:
@@ -107,7 +116,7 @@ class Import:
             if len(words) < 2:
                 self._fail()
             if words[0] != b"missing":
-                yield path, words[1], words[2].decode()
+                yield _Entry(path, words[1], words[2].decode())
 
     def commit(self, parent: str | None, who: str, when: int, message: str, changes: Mapping[str, str | None]) -> None:
         """One commit on the branch: each path gets its blob, or goes where that is None."""

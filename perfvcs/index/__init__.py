@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -43,6 +43,14 @@ SELECT path FROM (SELECT {PATH_QUERY} AS path, c.text AS c, p.name AS name FROM 
 WHERE substr(path, 1, length(:p)) = :p OR substr(c, 1, length(:p)) = :p OR substr(name, 1, length(:p)) = :p
 OR substr(name, -17, length(:p)) = :p
 UNION SELECT path FROM damaged WHERE substr(path, 1, length(:p)) = :p ORDER BY path"""
+
+
+class _HeaderRow(NamedTuple):
+    """A row of the profiles, decoded."""
+
+    number: int
+    header: Header
+    details: Details
 
 
 class Index:
@@ -101,14 +109,14 @@ class Index:
     def headers(self, commits: Iterable[str] | None = None) -> list[Header]:
         """The headers of all profiles, or of those of some commits."""
         asked = None if commits is None else list(commits)
-        return self._database.attempt(lambda: [self.former.header(header) for _, header, _ in self._headers(asked)])
+        return self._database.attempt(lambda: [self.former.header(row.header) for row in self._headers(asked)])
 
-    def _headers(self, commits: list[str] | None) -> list[tuple[int, Header, Details]]:
+    def _headers(self, commits: list[str] | None) -> list[_HeaderRow]:
         rows = self._rows(HEADERS) if commits is None else self._rows(f"{HEADERS} WHERE {WITHIN_COMMITS}", _json(commits))
         return self._decoded(commits, rows)
 
     @staticmethod
-    def _decoded(commits: list[str] | None, rows: Iterable[tuple[Any, ...]]) -> list[tuple[int, Header, Details]]:
+    def _decoded(commits: list[str] | None, rows: Iterable[tuple[Any, ...]]) -> list[_HeaderRow]:
         job, environment, metrics = _cached(Job), _cached(Environment), _cached(dict[str, Metric])
         details = msgspec.json.Decoder(Details).decode
         found = []
@@ -116,9 +124,9 @@ class Index:
             detail = details(own)
             where = msgspec.structs.replace(environment(*shared[2:4]), notes=detail.notes, warnings=detail.warnings)
             header = Header(path, commit, dirty, job(*shared[:2]), detail.collected, where, detail.design, metrics(*shared[4:]))
-            found.append((number, header, detail))
+            found.append(_HeaderRow(number, header, detail))
         turn = order(commits)
-        found.sort(key=lambda one: (turn(one[1].commit), one[1].collected.started, one[1].path))
+        found.sort(key=lambda row: (turn(row.header.commit), row.header.collected.started, row.header.path))
         return found
 
     def measured(self, commits: Iterable[str], environment: str | None = None, *, products: bool = False) -> list[Measured]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from itertools import accumulate, pairwise
 from math import inf, isnan, nan
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -163,14 +163,20 @@ def _welch(
     known = [(one.between.variance, one.between.df) if one.between else (0.0, 1.0) for one in members]
     extra, extra_df = np.array(known).T
     old, new = _side(first, before), _side(second, after)
-    gap = settle(new[0] - old[0], first, second)
-    return combine(gap, [old[1], new[1], extra * (1 / len(before) + 1 / len(after))], [old[2], new[2], extra_df], confidence)
+    gap = settle(new.mean - old.mean, first, second)
+    between = extra * (1 / len(before) + 1 / len(after))
+    return combine(gap, [old.variance, new.variance, between], [old.df, new.df, extra_df], confidence)
 
 
-def _side(values: NDArray[np.float64], shape: Shape) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Mean of the session means, its variance from inside the sessions (pooled over them), and the degrees of freedom, each
-    (groups,).
-    """
+class _Side(NamedTuple):
+    """Mean of the session means, its variance from inside the sessions (pooled over them), and the degrees of freedom, each (groups,)."""
+
+    mean: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    df: NDArray[np.float64]
+
+
+def _side(values: NDArray[np.float64], shape: Shape) -> _Side:
     import numpy as np
 
     parts = [moments(values[:, start:end]) for start, end in pairwise(accumulate(shape, initial=0))]
@@ -178,4 +184,4 @@ def _side(values: NDArray[np.float64], shape: Shape) -> tuple[NDArray[np.float64
     df = np.sum([part.df for part in parts], axis=0)
     squares = np.sum([np.where(part.df > 0, part.variance * part.df, 0.0) for part in parts], axis=0)
     variance = np.where(df > 0, squares / np.maximum(df, 1), np.nan)
-    return mean, variance * sum(1 / count for count in shape) / len(shape) ** 2, df
+    return _Side(mean, variance * sum(1 / count for count in shape) / len(shape) ** 2, df)

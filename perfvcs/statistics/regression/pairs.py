@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.statistics.regression.level import running
 
@@ -47,10 +47,10 @@ def pair(
     import numpy as np
 
     sides = [_side(x1, y1, group1), _side(x2, y2, group2)]
-    x = np.concatenate([side[0] for side in sides])
-    y = np.concatenate([side[1] for side in sides])
-    group = np.concatenate([side[2] for side in sides])
-    side = np.repeat([0, 1], [len(side[0]) for side in sides])
+    x = np.concatenate([side.size for side in sides])
+    y = np.concatenate([side.value for side in sides])
+    group = np.concatenate([side.group for side in sides])
+    side = np.repeat([0, 1], [len(side.size) for side in sides])
     total = int(group.max(initial=-1)) + 1 if groups is None else groups
     place = np.lexsort((x, group))
     x, y, group, side = x[place], y[place], group[place], side[place]
@@ -76,9 +76,15 @@ def pair(
     return Pairs(middle[fine], owner[fine], means[0][fine], means[1][fine], (rests[1] - rests[0])[fine], counts[fine], total)
 
 
-def _side(
-    x: ArrayLike, y: ArrayLike, group: ArrayLike | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]]:
+class _Side(NamedTuple):
+    """The usable rows of a side, each column (n,)."""
+
+    size: NDArray[np.float64]
+    value: NDArray[np.float64]
+    group: NDArray[np.intp]
+
+
+def _side(x: ArrayLike, y: ArrayLike, group: ArrayLike | None) -> _Side:
     import numpy as np
 
     size, value = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
@@ -86,7 +92,7 @@ def _side(
     if not size.shape == value.shape == number.shape or size.ndim != 1:
         raise ValueError("sizes, values and groups must be columns of equal length")
     keep = np.isfinite(size) & np.isfinite(value)
-    return size[keep], value[keep], number[keep]
+    return _Side(size[keep], value[keep], number[keep])
 
 
 def _edges(*columns: NDArray[np.float64] | NDArray[np.intp]) -> NDArray[np.bool_]:
