@@ -9,7 +9,6 @@ import ssl
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 from conftest import Project, Said
 from samples import noisy, sample_profile
+from waiting import happens
 
 from perfvcs.exchange import mirror, push
 from perfvcs.exchange.mirror import Mirror
@@ -346,10 +346,7 @@ def test_the_hook_after_a_commit_pushes_where_perf_toml_says_so(ada: Clone, forg
     ada.perf("hook", "install", "post-commit")
     ada.project.commit("measured and pushed")
     log = ada.project.root / ".perf/log/post-commit.log"
-    until = time.monotonic() + 60
-    while "pushed 2 profiles to origin" not in (log.read_text() if log.exists() else ""):
-        assert time.monotonic() < until, log.read_text()
-        time.sleep(0.1)
+    assert happens(lambda: log.exists() and "pushed 2 profiles to origin" in log.read_text()), log.read_text()
     assert len(listed(forge)) == 2
 
 

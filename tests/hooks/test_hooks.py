@@ -12,13 +12,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 from click.testing import CliRunner
 from conftest import processes_in
+from waiting import happens
 
 from perfvcs import cli, hooks
 from perfvcs.git.project import Project as Repository
@@ -70,20 +70,15 @@ class Stub:
 
     def calls(self, count: int = 1) -> list[str]:
         """What was called, as soon as there are that many calls."""
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline:
-            lines = self.log.read_text().splitlines() if self.log.exists() else []
-            if len(lines) >= count:
-                return lines
-            time.sleep(0.02)
-        raise AssertionError(f"{count} calls were expected, these came: {lines}")
+        assert happens(lambda: len(self._lines()) >= count), f"{count} calls were expected, these came: {self._lines()}"
+        return self._lines()
 
     def settled(self) -> list[str]:
         """What was called, once nothing works below this folder any more."""
-        deadline = time.monotonic() + 120
-        while processes_in(Path.cwd()):
-            assert time.monotonic() < deadline, processes_in(Path.cwd())
-            time.sleep(0.02)
+        assert happens(lambda: not processes_in(Path.cwd())), processes_in(Path.cwd())
+        return self._lines()
+
+    def _lines(self) -> list[str]:
         return self.log.read_text().splitlines() if self.log.exists() else []
 
 
@@ -897,7 +892,9 @@ def test_all_hooks_have_a_script():
 
 
 REPORTING = """
-import json, os
+import json, os, time
+while os.path.exists(HELD):
+    time.sleep(0.02)
 with open(os.environ["PERFVCS_SAMPLES"], "a") as samples:
     print(json.dumps({"uid": "inner", "wall": SECONDS}), file=samples)
 """
@@ -913,8 +910,10 @@ warmup = 0
 def test_a_slower_commit_is_measured_by_one_hook_and_stopped_by_the_other(project, tmp_path):
     """The program reports its own times, so that the verdict does not depend on this machine."""
 
+    held, errors = tmp_path / "held", tmp_path / "errors"
+
     def changed(seconds: str) -> str:
-        project.write("work.py", REPORTING.replace("SECONDS", seconds))
+        project.write("work.py", REPORTING.replace("SECONDS", seconds).replace("HELD", repr(str(held))))
         return project.commit()
 
     run("init", "--quiet", "--bare", str(tmp_path / "origin.git"))
@@ -925,12 +924,14 @@ def test_a_slower_commit_is_measured_by_one_hook_and_stopped_by_the_other(projec
     perf("install")
     fast = changed("1.013")
     assert run("push", "--quiet", "origin", "main").stderr == ""  # there is nothing to compare it with
+    held.touch()
     changed("2.027")
-    done = run("push", "--quiet", "origin", "main")  # at once: the push waits for the measurement
-    assert done.returncode != 0, done.stderr
-    assert "perf: main is being measured" in done.stderr
-    assert "100 %" in done.stderr
-    assert "inner" in done.stderr
-    assert "degradation" in done.stderr
-    assert "perf: main became slower; to push anyway: git push --no-verify" in done.stderr
+    with errors.open("w") as file:
+        push = subprocess.Popen(["git", "push", "--quiet", "origin", "main"], cwd=project.root, stderr=file)
+    assert happens(lambda: "perf: main is being measured" in errors.read_text() or push.poll() is not None)
+    held.unlink()  # the push waits for the measurement
+    assert push.wait(timeout=600) != 0
+    said = errors.read_text()
+    assert all(words in said for words in ("perf: main is being measured", "100 %", "inner", "degradation")), said
+    assert "perf: main became slower; to push anyway: git push --no-verify" in said
     assert project.git("ls-remote", "origin", "main").split()[0] == fast

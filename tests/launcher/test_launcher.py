@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import children
+from waiting import happens
 
 from perfvcs import launcher
 from perfvcs.launcher import fallback
@@ -126,10 +127,7 @@ def running(text: str) -> list[int]:
 
 def gone(text: str) -> bool:
     """Whether all processes with ``text`` in their command line end soon."""
-    until = time.monotonic() + 120
-    while running(text) and time.monotonic() < until:
-        time.sleep(0.02)
-    return not running(text)
+    return happens(lambda: not running(text))
 
 
 def test_an_execution_tells_what_it_took(launch: Launch, build: Callable[[str], str]) -> None:
@@ -449,18 +447,11 @@ def start_caller(engine: str, script: str, env: dict[str, str] | None = None) ->
     )
 
 
-def wait_for(text: str, count: int) -> None:
-    until = time.monotonic() + 120
-    while len(running(text)) < count:
-        assert time.monotonic() < until, f"{text} did not start"
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_when_the_caller_dies_so_do_the_command_and_its_descendants(number: signal.Signals) -> None:
     seconds = f"9{number:02d}.{os.getpid()}"
     caller = start_caller("launcher/1", f"sleep {seconds} & (setsid sleep {seconds} &); sleep {seconds}; :")
-    wait_for(f"sleep {seconds}", 4)  # three times sleep, and sh
+    assert happens(lambda: len(running(f"sleep {seconds}")) >= 4)  # three times sleep, and sh
     caller.send_signal(number)
     said = caller.communicate(timeout=60)[1]
     assert gone(f"sleep {seconds}")
@@ -471,7 +462,7 @@ def test_when_the_caller_dies_so_do_the_command_and_its_descendants(number: sign
 def test_the_fallback_stops_everything_on_ctrl_c() -> None:
     sleep = f"sleep 977.{os.getpid()}"  # other runs of this test may be going on
     caller = start_caller("wait4/1", f"{sleep} & (setsid {sleep} &); {sleep}; :", {"PATH": "/nowhere"})
-    wait_for(sleep, 4)
+    assert happens(lambda: len(running(sleep)) >= 4)
     caller.send_signal(signal.SIGINT)
     assert b"KeyboardInterrupt" in caller.communicate(timeout=60)[1]
     assert gone(sleep)

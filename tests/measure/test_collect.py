@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project, Said, processes_in
+from waiting import happens
 
 from perfvcs.lock import hold
 from perfvcs.profile import Profile
@@ -296,12 +297,12 @@ def test_a_stop_leaves_no_process_no_worktree_and_no_half_profile(project: Proje
     perf("init")
     command = [sys.executable, "-m", "perfvcs", "collect", "HEAD~1", "HEAD"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    _until(lambda: any(project.root.glob(".perf/worktrees/*/started")))
+    assert happens(lambda: any(project.root.glob(".perf/worktrees/*/started")))
     process.send_signal(stop)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 128 + stop
     assert "Traceback" not in err
-    _until(lambda: not processes_in(project.root))
+    assert happens(lambda: not processes_in(project.root))
     assert worktrees(project) == 1
     assert stored("HEAD") == []
 
@@ -312,22 +313,14 @@ def test_a_kill_leaves_nothing_that_the_next_command_does_not_clean(project: Pro
     project.commit("two", other="x")
     perf("init")
     process = subprocess.Popen([sys.executable, "-m", "perfvcs", "collect", "HEAD~1", "HEAD"], stderr=subprocess.DEVNULL)
-    _until(lambda: any(project.root.glob(".perf/worktrees/*/started")))
+    assert happens(lambda: any(project.root.glob(".perf/worktrees/*/started")))
     process.kill()
     process.wait()
-    _until(lambda: not processes_in(project.root))
+    assert happens(lambda: not processes_in(project.root))
     perf("log")
     assert worktrees(project) == 1
     assert not any(project.root.glob(".perf/tmp/*"))
     assert "all intact" in perf("fsck").out
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    for _ in range(300):
-        if condition():
-            return
-        time.sleep(0.1)
-    raise AssertionError("it never happened")
 
 
 def test_a_repository_with_everything_that_makes_paths_hard(project: Project, perf: Perf, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from zlib import crc32
 
 import pytest
 from conftest import Project, Said
+from waiting import happens
 
 from perfvcs.errors import UsageError
 from perfvcs.measure.turns import turns
@@ -60,10 +60,7 @@ def interrupt(order: Path, after: int, number: signal.Signals = signal.SIGINT, *
     """Start a command and send it a signal during the execution with this number; how it ended."""
     order.with_name("order.wait").write_text(str(after))
     process = subprocess.Popen([*PERF, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    for _ in range(1200):
-        if len(order.read_text().splitlines()) >= after or process.poll() is not None:
-            break
-        time.sleep(0.05)
+    assert happens(lambda: len(order.read_text().splitlines()) >= after or process.poll() is not None)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     order.with_name("order.wait").unlink()
@@ -206,8 +203,7 @@ def test_of_several_the_newest_is_continued_or_the_one_named(perf: Perf, order: 
     interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
     (older,) = (path.stem for path in sessions())
     begun = len(executions(order))
-    while datetime.now(UTC).strftime("%Y%m%dT%H%M%S") <= older[:15]:  # sessions are named by the second
-        time.sleep(0.02)
+    assert happens(lambda: datetime.now(UTC).strftime("%Y%m%dT%H%M%S") > older[:15]), "sessions are named by the second"
     interrupt(order, begun + 4, signal.SIGINT, "collect", "-n", "4", "--", "sh", "work.sh", "x y")
     said = perf("status").out
     assert "perf collect --continue -- sh work.sh 'x y'" in said
@@ -361,8 +357,7 @@ def test_files_of_others_are_left_alone(project: Project, perf: Perf, content: b
 def test_a_running_session_is_not_unfinished(perf: Perf, order: Path) -> None:
     order.with_name("order.wait").write_text(str(WARM_UP + 5))
     process = subprocess.Popen([*PERF, *COLLECT], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    while len(executions(order)) < WARM_UP + 5:
-        time.sleep(0.05)
+    assert happens(lambda: len(executions(order)) >= WARM_UP + 5)
     assert len(sessions()) == 1
     assert json.loads(perf("status", "--json").out)["unfinished"] == []
     (name,) = (path.stem for path in sessions())

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 from conftest import Once, lack
+from waiting import happens
 
 from perfvcs.environment import clean
 from perfvcs.errors import UsageError
@@ -215,9 +215,8 @@ def test_the_remains_of_a_kill_are_not_used(tmp_path: Path, interpreter: Interpr
     )
     given = [str(tmp_path / "envs"), str(interpreter.path), interpreter.version, str(work), fake]
     process = subprocess.Popen([sys.executable, "-c", code, json.dumps(given)])
-    while not list((tmp_path / "envs").glob("py*/asked")):
-        assert process.poll() is None
-        time.sleep(0.02)
+    assert happens(lambda: list((tmp_path / "envs").glob("py*/asked")) or process.poll() is not None)
+    assert process.poll() is None
     with pytest.raises(EnvironmentBusy, match="another process is making"):
         make(tmp_path / "envs", interpreter, work, env=fake, timeout=0.1)
     assert prune(tmp_path / "envs", keep=0) == []

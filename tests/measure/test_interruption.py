@@ -5,12 +5,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 from conftest import Project, processes_in
+from waiting import happens
 
 from perfvcs.repository import Repository
 
@@ -49,13 +49,10 @@ def test_an_interrupt_leaves_nothing_behind(
     monkeypatch.setenv("STAGES", str(stages))
     command = [sys.executable, "-P", "-m", "perfvcs", "collect", "HEAD~1", "HEAD"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    for _ in range(600):
-        reached = (
-            (staged.root / ".perf" / "worktrees").is_dir() if not stage else stages.read_text().split().count(stage) >= count
-        )
-        if reached or process.poll() is not None:
-            break
-        time.sleep(0.05)
+    worktrees = staged.root / ".perf" / "worktrees"
+    assert happens(
+        lambda: (stages.read_text().split().count(stage) >= count if stage else worktrees.is_dir()) or process.poll() is not None
+    )
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, (out, err)
@@ -73,14 +70,6 @@ def test_an_interrupt_leaves_nothing_behind(
 
 COMMAND = [sys.executable, "-P", "-m", "perfvcs"]
 LINES = {signal.SIGINT: "perf: interrupted", signal.SIGTERM: "perf: terminated", signal.SIGHUP: "perf: hung up"}
-
-
-def comes(true: Callable[[], object]) -> bool:
-    """Whether something becomes true within a minute."""
-    until = time.monotonic() + 60
-    while not true() and time.monotonic() < until:
-        time.sleep(0.02)
-    return bool(true())
 
 
 def running(word: str) -> list[int]:
@@ -120,7 +109,7 @@ def test_a_signal_during_a_measurement_ends_it_with_one_line(
     stages.touch()
     monkeypatch.setenv("STAGES", str(stages))
     process = subprocess.Popen([*COMMAND, "collect", "--quiet", "HEAD~1", "HEAD"], stderr=subprocess.PIPE, text=True)
-    assert comes(lambda: "work" in stages.read_text() or process.poll() is not None)
+    assert happens(lambda: "work" in stages.read_text() or process.poll() is not None)
     process.send_signal(number)
     assert process.communicate(timeout=60)[1] == f"{LINES[number]}\n"
     assert process.returncode == 128 + number
@@ -133,9 +122,9 @@ def test_more_signals_do_not_interrupt_cleaning_up(project: Project) -> None:
         "one", **{"slow.sh": "trap 'touch ../../asked; sleep 0.5' TERM\ntouch ../../begun\nwhile :; do sleep 0.1; done\n"}
     )
     process = subprocess.Popen([*COMMAND, "collect", "--committed", "HEAD"], stderr=subprocess.PIPE, text=True)
-    assert comes((project.root / ".perf" / "begun").exists)
+    assert happens((project.root / ".perf" / "begun").exists)
     process.send_signal(signal.SIGINT)
-    assert comes((project.root / ".perf" / "asked").exists)
+    assert happens((project.root / ".perf" / "asked").exists)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         process.send_signal(number)
         time.sleep(0.05)
@@ -172,7 +161,7 @@ def test_what_is_ignored_stays_ignored(project: Project) -> None:
     project.commit("one", **{"slow.sh": "touch begun\nsleep 0.3\n"})
     command = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *COMMAND, "collect", "--quiet"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert comes((project.root / "begun").exists)
+    assert happens((project.root / "begun").exists)
     process.send_signal(signal.SIGHUP)
     assert (process.communicate(timeout=60)[1], process.returncode) == ("", 0)
 
@@ -181,10 +170,10 @@ def test_a_build_ends_when_perf_is_killed(project: Project) -> None:
     project.configure('cmd = "true"', top='build = ["sh slow.sh"]')
     project.commit("one", **{"slow.sh": "sleep 60.0719 & sleep 60.0719\n"})
     process = subprocess.Popen([*COMMAND, "collect", "--committed", "--quiet", "HEAD"], stderr=subprocess.DEVNULL)
-    assert comes(lambda: len(running("60.0719")) == 2)
+    assert happens(lambda: len(running("60.0719")) == 2)
     process.kill()
     process.wait()
-    assert comes(lambda: not running("60.0719"))
+    assert happens(lambda: not running("60.0719"))
 
 
 @pytest.mark.parametrize("number", [*LINES, signal.SIGKILL])
@@ -197,10 +186,10 @@ def test_git_ends_with_perf(project: Project, tmp_path: Path, monkeypatch: pytes
     (slow / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{slow}{os.pathsep}{os.environ['PATH']}")
     process = subprocess.Popen([*COMMAND, "status"], stderr=subprocess.DEVNULL)
-    assert comes(lambda: running("60.0720"))
+    assert happens(lambda: running("60.0720"))
     process.send_signal(number)
     assert process.wait(60) == (-number if number == signal.SIGKILL else 128 + number)
-    assert comes(lambda: not running("60.0720"))
+    assert happens(lambda: not running("60.0720"))
 
 
 def test_what_a_command_leaves_running_on_purpose_stays() -> None:

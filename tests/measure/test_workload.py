@@ -6,7 +6,6 @@ import hashlib
 import os
 import stat
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from waiting import happens
 
 from perfvcs.errors import UsageError
 from perfvcs.jobs.content import chunks
@@ -181,12 +181,7 @@ def test_a_command_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> No
     with pytest.raises(WorkloadError, match=r"was stopped after 1\.5 s \(its time limit\), and printed nothing"):
         prepared(workload, tmp_path)
     child = int((tmp_path / "child").read_text())
-    for _ in range(200):
-        if not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE:
-            break
-        time.sleep(0.01)
-    else:
-        pytest.fail("the command's child still runs")
+    assert happens(lambda: not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE)
 
 
 def test_a_command_that_prints_too_much_is_ended(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
@@ -28,6 +27,7 @@ from histories import OTHER, PARSE, SORT, grow, measured, stepped, store
 from pictures import ATTACKS
 from samples import interleaved, sample_profile
 from scipy import stats
+from waiting import happens
 
 from perfvcs.git.project import Project as Git
 from perfvcs.history import record
@@ -844,7 +844,7 @@ def test_a_kill_at_any_moment_leaves_whole_pages(project: Project, perf: Perf) -
     command = [sys.executable, "-m", "perfvcs", "publish", "site", *QUICK]
     for turn in range(4):
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-            wait_for(lambda turn=turn: len(list(Path("site/commits").glob("*.html"))) > 40 * turn)  # type: ignore[misc]
+            assert happens(lambda turn=turn: len(list(Path("site/commits").glob("*.html"))) > 40 * turn)  # type: ignore[misc]
             process.send_signal(signal.SIGKILL)
         for path in Path("site").rglob("*.html"):
             assert path.read_bytes() == Path("whole", path.relative_to("site")).read_bytes()
@@ -901,13 +901,6 @@ def test_a_kill_before_the_first_page_leaves_a_folder_that_can_be_published_to(p
         assert done.returncode == -signal.SIGKILL, done.stderr
         perf("publish", "site", *QUICK)
         shutil.rmtree("site")
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.001)
-    assert condition()
 
 
 def test_benchmarks_that_others_store_meanwhile_come_with_the_next_site(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from histories import measured
 from hypothesis import given
 from hypothesis import strategies as st
 from measuring_machines import MeasuringMachine
+from waiting import happens
 
 from perfvcs.repository import Repository
 from perfvcs.watch.choice import choose
@@ -257,14 +257,6 @@ def test_a_branch_without_perf_toml_is_one_line(machine: MeasuringMachine) -> No
 # -- processes -----------------------------------------------------------------------------------------------------------------------
 
 
-def comes(true: Callable[[], object]) -> None:
-    """Wait for something, two minutes on a loaded machine."""
-    until = time.monotonic() + 120
-    while not true():
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
 def started(machine: MeasuringMachine, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen([*COMMAND, *words], cwd=machine.clone, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -284,12 +276,12 @@ def test_after_a_crash_the_session_is_finished_and_nothing_is_measured_twice(
     machine.developer.configure('cmd = "sh work.sh"\nexecutions = 4')
     (tip,) = machine.push("slow")
     process = started(machine, "--once")
-    comes(lambda: len(order.read_text().splitlines()) >= 3)
+    assert happens(lambda: len(order.read_text().splitlines()) >= 3)
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert process.returncode == (-9 if number == signal.SIGKILL else 143), (out, err)
     gate.unlink()
-    comes(lambda: not processes_in(machine.clone))
+    assert happens(lambda: not processes_in(machine.clone))
     assert recalled(machine.memory()).measuring == [tip]
     # the other commit would come next
     said = machine.watch("--last", "1")
