@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from perfvcs.ci.verdict import CiVerdict
 
 OF_A_KIND, IN_ALL = 10, 50  # annotations of a kind and step, and of a job
-MESSAGE_CHARACTERS = 1000  # characters
+MESSAGE_CHARACTERS = 1000
 
 
 def workflow_commands(verdict: CiVerdict) -> list[str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from perfvcs.ci.verdict import Alarm, CiVerdict
 
 MOST_ISSUES = 5000  # entries
-MESSAGE_CHARACTERS = 1000  # characters
+MESSAGE_CHARACTERS = 1000
 
 
 def code_quality(verdict: CiVerdict) -> bytes:

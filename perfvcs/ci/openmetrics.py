@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from perfvcs.ci.verdict import CiVerdict
 
 MOST_COMPARISONS = 20_000  # comparisons
-LABEL_CHARACTERS = 300  # characters
+LABEL_CHARACTERS = 300
 OF_COMPARISONS = {  # name -> attribute of a change, and what it is
     "perf_baseline": ("baseline", "Level of the baseline, in the unit of its label."),
     "perf_target": ("target", "Level of the target, in the unit of its label."),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_SARIF_RESULTS = 5000  # results that GitHub shows of a run
-MESSAGE_CHARACTERS = 1000  # characters
+MESSAGE_CHARACTERS = 1000
 RULE = {
     "id": "performance-degradation",
     "name": "PerformanceDegradation",

@@ -19,7 +19,7 @@ from perfvcs.validity import Malformed
 FORMAT = "perfvcs-ci/1"
 FAILED = 5  # exit status, as of `perf collect`
 NAMES_IN_SENTENCE = 3  # names in a sentence
-NAME_CHARACTERS = 60  # characters of a name
+NAME_CHARACTERS = 60
 
 Word = Literal["degraded", "failed", "unsettled", "untouched", "fine"]
 STATUS: dict[Word, int] = {"degraded": DEGRADED, "failed": FAILED, "unsettled": OPEN, "untouched": 0, "fine": 0}

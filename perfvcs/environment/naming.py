@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from perfvcs.profile import Environment
 
 FIRST_PARTS = ("cpu", "machine", "kernel", "python", "compiler", "libc")  # what tells environments apart at a glance
-NAME_CHARACTERS = 40  # characters of a name
+NAME_CHARACTERS = 40
 FINGERPRINT_DIGITS = 10  # of a fingerprint
 
 

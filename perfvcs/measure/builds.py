@@ -18,7 +18,7 @@ from perfvcs.errors import system_reason
 from perfvcs.git.worktree import CheckoutError
 
 BUILDS_FOLDER = "builds"
-KEPT_BUILDS = 30  # builds
+KEPT_BUILDS = 30
 LARGEST_BUILDS = 4 << 30  # of all builds
 LARGEST_BUILD = 1 << 30  # bytes of one: a larger one is made again
 CHUNK_BYTES = 1 << 20

@@ -11,7 +11,7 @@ from perfvcs.locate.outline import plain, unit
 from perfvcs.text.quantity import percent
 
 NARROWEST = 0.15  # percent of the width; what is narrower is left out
-MOST_ROWS = 60  # rows
+MOST_ROWS = 60
 FULL_COLOUR = 0.5  # the relative difference from which on a colour is at its strongest
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ROOM = 24_000  # characters in a page, compressed
 MOST = 600  # figures
 SIDE_POINTS = 60  # of a side
-NAME_CHARACTERS = 160  # characters
+NAME_CHARACTERS = 160
 SIGNIFICANT_DIGITS = 4
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MOVED_VERDICTS = ("degradation", "improvement")
 JOBS = 6  # that are listed
-NAME_CHARACTERS = 60  # characters
+NAME_CHARACTERS = 60
 
 
 class Judged(NamedTuple):

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 GROUPED = 8  # files of a commit among others
 TITLE = 90  # characters of a commit's title
 LEAST_CHANCE = 1e-12  # a chance below is not told apart
-METRIC_CHARACTERS = 60  # characters
+METRIC_CHARACTERS = 60
 REASON_CHARACTERS = 200
 TEXTS = {"inconclusive": "?", "not comparable": "✕"}
 

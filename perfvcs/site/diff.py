@@ -11,7 +11,7 @@ from perfvcs.text.characters import shorten
 
 PATH_WIDTH = 160  # characters
 MOST_FILES = 400  # files of a commit that are kept, the others are only counted
-COMMITS_PER_READ = 500  # commits
+COMMITS_PER_READ = 500
 START = "\x1e"
 LOG_COMMAND = (
     "log", "-z", "--no-walk=unsorted", "--stdin", "--no-show-signature", "--diff-merges=first-parent", "--name-status", "--no-renames",

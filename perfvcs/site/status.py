@@ -24,7 +24,7 @@ GONE_COMMITS = 20  # measured since an environment's last one, and
 GONE_DAYS = 30.0  # days between these, after which it is retired
 HALF = 0.5  # of a step: while the level is beyond it, the step is in force
 TINY = 5e-324
-REASON_CHARACTERS = 300  # characters
+REASON_CHARACTERS = 300
 
 
 @dataclass(frozen=True)

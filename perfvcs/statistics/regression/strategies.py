@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Strategy = Literal["full", "iterative", "initial-guess", "interval", "bisection"]
 LEAST_SAMPLE = 20  # rows that `initial_guess` uses, if a group has that many
-MOST_HALVINGS = 30  # halvings: the rest is finer than sizes are
+MOST_HALVINGS = 30  # the rest is finer than sizes are
 LEAST_HALF = 8  # sizes that `bisection` leaves in a half: curves of two coefficients pass near any few of them
 MISSED = 0.01  # of the mean value of a half, by which the whole misses it at least: less is not a reason to cut
 GAIN = 12.0  # by how much n ln(squares) of each half must fall: 2 per coefficient, 2 for the place, 6 for strong evidence
