@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change
     from perfvcs.repository import Repository
 
-PREFIX = re.compile(rf"[0-9a-f]{{4,{ID_DIGITS}}}")
+ENTRY_ID = re.compile(rf"[0-9a-f]{{4,{ID_DIGITS}}}")
 MOST_CANDIDATES = 8  # candidates that a message lists
-LABEL = 60  # characters of a benchmark in a line
-DIGITS = 6  # of an effect in the file
+LABEL_CHARACTERS = 60  # characters of a benchmark in a line
+EFFECT_DIGITS = 6  # of an effect in the file
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class AcceptableChange:
     @property
     def title(self) -> str:
         """``3f9c2a1 (sort: wall time)``."""
-        return f"{self.id} ({shorten(benchmark(self.change), LABEL)}:{self.change.metric})"
+        return f"{self.id} ({shorten(benchmark(self.change), LABEL_CHARACTERS)}:{self.change.metric})"
 
 
 def accept(
@@ -108,9 +108,9 @@ def find(repository: Repository, name: str) -> AcceptableChange:
     newest: list[AcceptableChange] | None = None
     for candidates in _reported(repository):
         newest = candidates if newest is None else newest
-        if PREFIX.fullmatch(name) and (found := [one for one in candidates if one.id.startswith(name)]):
+        if ENTRY_ID.fullmatch(name) and (found := [one for one in candidates if one.id.startswith(name)]):
             return _only(name, found)
-        if not PREFIX.fullmatch(name):
+        if not ENTRY_ID.fullmatch(name):
             break
     if newest is None:
         raise NothingToCompare("no report is remembered here: run `perf check` first, it names what can be accepted")
@@ -149,8 +149,10 @@ def lines(acceptances: Sequence[Acceptance], today: date) -> Iterator[str]:
     """The listing for a terminal of 80 columns."""
     for one in acceptances:
         until = f", {'ended on' if one.has_ended(today) else 'until'} {one.until}" if one.until else ""
-        yield from wrap(f"{shorten(one.id, LABEL)}  {described(one)}{until}", COLUMNS, subsequent_indent=" " * (ID_DIGITS + 2))
-        by = ", ".join(filter(None, (shorten(one.who, LABEL), f"{one.when:%Y-%m-%d}" if one.when else "")))
+        yield from wrap(
+            f"{shorten(one.id, LABEL_CHARACTERS)}  {described(one)}{until}", COLUMNS, subsequent_indent=" " * (ID_DIGITS + 2)
+        )
+        by = ", ".join(filter(None, (shorten(one.who, LABEL_CHARACTERS), f"{one.when:%Y-%m-%d}" if one.when else "")))
         about = f"{shorten(one.reason, 400)}{f' ({by})' if by else ''}"
         yield from wrap(about, COLUMNS, initial_indent=" " * (ID_DIGITS + 2), subsequent_indent=" " * (ID_DIGITS + 2))
 
@@ -160,8 +162,8 @@ def described(acceptance: Acceptance) -> str:
     amount = "" if acceptance.shift is None else f"by {quantity(acceptance.shift, acceptance.unit)}"
     if acceptance.effect is not None:
         amount = percent(acceptance.effect)
-    name = shorten(labelled(acceptance.benchmark, acceptance.uid, acceptance.size), LABEL)
-    what = f"{name}: {shorten(metric_name(acceptance.metric), LABEL)} {amount}".rstrip()
+    name = shorten(labelled(acceptance.benchmark, acceptance.uid, acceptance.size), LABEL_CHARACTERS)
+    what = f"{name}: {shorten(metric_name(acceptance.metric), LABEL_CHARACTERS)} {amount}".rstrip()
     return f"{what}, {acceptance.baseline[:10]} -> {acceptance.target[:10]}"
 
 
@@ -242,7 +244,7 @@ def _blame(repository: Repository, candidate: AcceptableChange) -> str:
 
 def _acceptance(repository: Repository, candidate: AcceptableChange, reason: str, until: date | None) -> Acceptance:
     change = candidate.change
-    numbers = [None if value is None else float(f"{value:.{DIGITS}g}") for value in (change.effect, change.shift)]
+    numbers = [None if value is None else float(f"{value:.{EFFECT_DIGITS}g}") for value in (change.effect, change.shift)]
     who = ""
     with suppress(GitError):  # nobody is configured
         who = repository.project.git("var", "GIT_AUTHOR_IDENT").rpartition(" <")[0]

@@ -33,7 +33,7 @@ AUDIT_CONFIDENCE = 0.95  # that the true rate is above the lower bound
 TRIALS = 3  # below, one alarm alone would be above the limit
 AUDIT_EXECUTIONS = 30  # executions a side of an audit, at least; twice those of a check
 SUSPICIOUS = 0.1  # of the parts of a session, from which a unit is named
-LISTED = 5
+MOST_LISTED = 5
 AUDIT_CURE = "Take more executions (`perf plan` says how many) or a larger --delta, and run `perf check --audit` again."
 
 
@@ -94,7 +94,7 @@ class Audit:
             yield f"  {shorten(metric_name(tally.metric), 15):16}{f'{tally.called} of {tally.comparisons}':>20}{share:>18}"
         bounds = f"between {100 * self.low:.1f} and {100 * self.high:.1f} %"
         yield f"  false alarms: {100 * self.rate:.1f} %, {bounds} (each with 95 % confidence)"
-        for one in self.suspects[:LISTED]:
+        for one in self.suspects[:MOST_LISTED]:
             unit = one.uid if one.size is None else f"{one.uid} [{one.size:.10g}]"
             name = one.job if one.uid in one.job.split(" ")[0] else f"{one.job}: {unit}"
             effect = "" if one.effect is None else f" ({100 * one.effect:+.1f} %)"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from perfvcs.locate.bisection import Bisection
     from perfvcs.repository import Repository
 
-LISTED = 12  # commits of a range, and of those that were skipped
+MOST_LISTED = 12  # commits of a range, and of those that were skipped
 INDENT = 4
 LARGEST_REST = 0.2  # of the difference: more that is not explained is noted
 
@@ -132,11 +132,11 @@ def _range(bisection: Bisection, about: dict[str, Commit]) -> Iterator[str]:
     if belief is None or not bisection.outcome.decision.proved:
         return
     held = belief.range()
-    likeliest = sorted(held, key=lambda place: -belief.jump[place - 1])[:LISTED]
+    likeliest = sorted(held, key=lambda place: -belief.jump[place - 1])[:MOST_LISTED]
     for place in sorted(likeliest):
         yield title(about[bisection.span.commits[place]], f"{100 * float(belief.jump[place - 1]):5.1f} %  ")
-    if len(held) > LISTED:
-        yield f"and {len(held) - LISTED} more, from {bisection.span.commits[held[0]][:10]} to {bisection.span.commits[held[-1]][:10]}"
+    if len(held) > MOST_LISTED:
+        yield f"and {len(held) - MOST_LISTED} more, from {bisection.span.commits[held[0]][:10]} to {bisection.span.commits[held[-1]][:10]}"
 
 
 def _by_counts(bisection: Bisection, about: dict[str, Commit]) -> Iterator[str]:
@@ -148,16 +148,16 @@ def _by_counts(bisection: Bisection, about: dict[str, Commit]) -> Iterator[str]:
         return
     size = percent(guide.relative(improvement=bisection.improvement))
     yield from wrapped(f"instructions, whose counts repeat, do differ: {size}, made by")
-    for place in likeliest(guide.jump)[:LISTED]:
+    for place in likeliest(guide.jump)[:MOST_LISTED]:
         yield title(about[bisection.span.commits[place]], f"{100 * float(guide.jump[place - 1]):5.1f} %  ")
 
 
 def _skipped(bisection: Bisection) -> Iterator[str]:
     skipped = bisection.begun.skipped if bisection.begun else {}
-    for commit, reason in list(skipped.items())[:LISTED]:
+    for commit, reason in list(skipped.items())[:MOST_LISTED]:
         yield from wrapped(f"skipped {commit[:10]}: {shorten(reason, 200)}")
-    if len(skipped) > LISTED:
-        yield f"and {len(skipped) - LISTED} more were skipped"
+    if len(skipped) > MOST_LISTED:
+        yield f"and {len(skipped) - MOST_LISTED} more were skipped"
 
 
 def _effort(bisection: Bisection) -> str:

@@ -25,8 +25,8 @@ MEASURES = {
     "allocated": "bytes allocated",
     "cpu": "processor time",
 }  # what call trees are in, where it is what the effect is in
-SHOWN = 4  # further suspects, with -v
-LINES = 12  # of a hunk, with -v
+MOST_SUSPECTS = 4  # further suspects, with -v
+HUNK_LINES = 12  # of a hunk, with -v
 
 
 def lines(blame: Blame, *, verbose: bool = False) -> list[str]:
@@ -176,8 +176,8 @@ def _details(blame: Blame) -> list[str]:
     cause, said = blame.cause, []
     for hunk in cause.hunks if cause else ():
         said.append(f"@@ {hunk.path} -{hunk.old[0]},{hunk.old[1]} +{hunk.new[0]},{hunk.new[1]} @@")
-        said += [f"-{line}" for line in hunk.removed[:LINES]] + [f"+{line}" for line in hunk.added[:LINES]]
-    others = [one for one in blame.suspects if one is not cause][:SHOWN]
+        said += [f"-{line}" for line in hunk.removed[:HUNK_LINES]] + [f"+{line}" for line in hunk.added[:HUNK_LINES]]
+    others = [one for one in blame.suspects if one is not cause][:MOST_SUSPECTS]
     if others:
         said.append("other changed functions:")
         said += [f"  {percent(one.score):>9}  {one.name} ({one.path})" for one in others]

@@ -8,7 +8,7 @@ from perfvcs.page.report import render
 from perfvcs.reports.blame import TIME_UNITS, lines
 from perfvcs.text.quantity import micro_sign, percent, quantity
 
-ROW = 16  # units of a flame graph's height
+ROW_HEIGHT = 16  # units of a flame graph's height
 
 
 @micro_sign()
@@ -19,7 +19,7 @@ def page(blame: Blame) -> str:
     for side, name in enumerate((blame.baseline, blame.target)):
         boxes = rectangles(blame.tree, side=side, blamed=cause.name if cause else "")
         if boxes:
-            flames.append((name[:10], ROW * (max(box.row for box in boxes) + 1), boxes))
+            flames.append((name[:10], ROW_HEIGHT * (max(box.row for box in boxes) + 1), boxes))
     return render(
         "blame.html",
         title=f"{blame.job}: {blame.baseline[:10]} -> {blame.target[:10]}", said="\n".join(lines(blame)), cause=cause,

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 MOST_EXPLAINED = 5  # changes whose causes are looked for
 NAMED_FUNCTIONS = 2  # that are named
-FILES = 3
-NAME = 40  # characters of a function's name
+MOST_NAMED_FILES = 3
+NAME_CHARACTERS = 40  # characters of a function's name
 LARGEST_DIFF = 300  # files from which on nobody asks how many lines changed in each
-CHANCE = 0.0027  # of a normal value beyond three standard errors
-LEAST = 0.01  # of the job's total: what changed by less is not named
+FALSE_ALARM_RATE = 0.0027  # of a normal value beyond three standard errors
+SMALLEST_SHARE = 0.01  # of the job's total: what changed by less is not named
 
 
 class Kind(NamedTuple):
@@ -46,7 +46,7 @@ class Kind(NamedTuple):
     shares: bool = False
 
 
-KINDS = (
+CAUSE_KINDS = (
     Kind("exclusive", "executes", "instructions"),
     Kind("site_bytes", "allocates", ""),
     Kind("samples", "has", "of the samples", shares=True),
@@ -64,7 +64,7 @@ class FunctionChange(msgspec.Struct, frozen=True):
     totals: tuple[float, float]
 
     def __str__(self) -> str:
-        name = shorten(self.function, NAME)
+        name = shorten(self.function, NAME_CHARACTERS)
         if self.kind.shares:
             old, new = (100 * value / total for value, total in zip((self.baseline, self.target), self.totals, strict=True))
             return f"{name}: {old:.1f} -> {new:.1f} % of the samples"
@@ -85,7 +85,7 @@ def causes(before: Sequence[Header], after: Sequence[Header], read: Profiles, re
     for job, unit in first.items():
         changes = [
             change
-            for kind in KINDS
+            for kind in CAUSE_KINDS
             for change in functions(read(_having(before, job, kind)), read(_having(after, job, kind)), kind)
             if change.function != unit[1]
         ]
@@ -122,7 +122,11 @@ def functions(baseline: Sequence[Profile], target: Sequence[Profile], kind: Kind
     sure = _sure(*scaled)
     moved = scaled[1].mean(axis=1) - scaled[0].mean(axis=1)
     unit = target[0].metrics[kind.metric].unit
-    order = [place for place in np.argsort(-np.abs(moved), kind="stable").tolist() if sure[place] and abs(moved[place]) >= LEAST]
+    order = [
+        place
+        for place in np.argsort(-np.abs(moved), kind="stable").tolist()
+        if sure[place] and abs(moved[place]) >= SMALLEST_SHARE
+    ]
     return [
         FunctionChange(names[place], kind, unit, float(first[place].mean()), float(second[place].mean()), totals)
         for place in order
@@ -137,7 +141,7 @@ def _sure(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np
 
     if min(first.shape[1], second.shape[1]) < 2:
         return np.asarray(first.mean(axis=1) != second.mean(axis=1))
-    sure: NDArray[np.bool_] = welch(first, second).p <= CHANCE
+    sure: NDArray[np.bool_] = welch(first, second).p <= FALSE_ALARM_RATE
     return sure
 
 
@@ -182,6 +186,6 @@ def changed_files(names: Sequence[str]) -> str:
     """The files in a sentence; empty where there are none."""
     if not names:
         return ""
-    shown = ", ".join(shorten(name, NAME) for name in names[:FILES])
-    more = f" and {len(names) - FILES:,} more" if len(names) > FILES else ""
+    shown = ", ".join(shorten(name, NAME_CHARACTERS) for name in names[:MOST_NAMED_FILES])
+    more = f" and {len(names) - MOST_NAMED_FILES:,} more" if len(names) > MOST_NAMED_FILES else ""
     return f"{counted(len(names), 'file')} differ{'s' if len(names) == 1 else ''}: {shown}{more}."

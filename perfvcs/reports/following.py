@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
     from perfvcs.state import State
 
-MOVED = ("degradation", "improvement")
+MOVED_VERDICTS = ("degradation", "improvement")
 WARNING = 240  # characters of a warning
 
 
@@ -30,7 +30,7 @@ def following(
     ``pairs`` is how many were just measured in turns, on the hosts of a ``scheduler`` if there is one; ``shown``: the reader looks at both
     already.
     """
-    moved = [change for change in report.changes if change.word in MOVED and change.accepted is None]
+    moved = [change for change in report.changes if change.word in MOVED_VERDICTS and change.accepted is None]
     if not moved:
         return settling(report, pairs, lambda job: _noise(repository, target, job), scheduler)
     if not is_committed(report):

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 EMPTY: Mapping[int, Sequence[str]] = {}
 SCREEN = 24  # lines of a listing by default; the first commit is shown in any case
 LISTED_COMMITS = SCREEN // 3  # that can have room: each takes three lines at least
-FEW = 2  # series of a commit that are listed one by one by default; of more, each word is summed up
-LISTED = 2  # remarks of one kind, and notes on series that begin anew, that are listed by default
-NAMES = 5  # listed before the rest is only counted
-REASON = 400
-WORDS: tuple[Word, ...] = ("degradation", "improvement", "drift")
+SERIES_ONE_BY_ONE = 2  # series of a commit that are listed one by one by default; of more, each word is summed up
+MOST_LISTED_REMARKS = 2  # remarks of one kind, and notes on series that begin anew, that are listed by default
+MOST_NAMES = 5  # listed before the rest is only counted
+REASON_CHARACTERS = 400
+LISTED_VERDICTS: tuple[Word, ...] = ("degradation", "improvement", "drift")
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Listing:
         """The changes of one commit, one by one or, of many, each word summed up."""
         for word in dict.fromkeys(one.finding.word for one in steps):
             members = [one for one in steps if one.finding.word == word]
-            if self.everything or len(steps) <= FEW or len(members) == 1:
+            if self.everything or len(steps) <= SERIES_ONE_BY_ONE or len(members) == 1:
                 for one in members:
                     yield from described(one, *self._named(one), self.hosts.get(id(one.finding), ()))
             else:
@@ -119,7 +119,7 @@ def lines(
         return
     steps = together(overview.findings)
     shown = together(overview.of_newest(None if everything else commits or LISTED_COMMITS))
-    most = None if everything else LISTED
+    most = None if everything else MOST_LISTED_REMARKS
     now, others = _unusual(overview), _remarks(overview)
     names = [*(title(one.line) for one in (*now[:most], *others[:most])), *(one.title for one in shown)]
     listing = Listing(overview, _called(names), hosts, everything)
@@ -180,7 +180,7 @@ def _sentence(overview: Overview, steps: Sequence[StepOverSizes]) -> str:
     """What was examined, and how much was found."""
     words = Counter(one.finding.word for one in steps)
     others = ((len(overview.switching), "switching"), (len(overview.noisier), "with another spread"))
-    parts = [counted(words[word], word) for word in WORDS if words[word]] or ["no step"]
+    parts = [counted(words[word], word) for word in LISTED_VERDICTS if words[word]] or ["no step"]
     found = ", ".join([*parts, *(f"{count:,} {text}" for count, text in others if count)])
     return f"{counted(overview.lines, 'series', 'series')} over {counted(overview.commits, 'commit')} examined: {found}"
 
@@ -190,7 +190,7 @@ def _ending(overview: Overview, *, everything: bool) -> Iterator[str]:
     wide = next((one for one in overview.findings if one.word == "degradation" and one.commits > 1 and not one.denied), None)
     if wide is not None:
         yield f"Next: perf bisect {wide.first[:10]}^ {wide.last[:10]} finds which of {wide.commits:,} commits it was."
-    most = None if everything else LISTED
+    most = None if everything else MOST_LISTED_REMARKS
     for cut in overview.cuts[:most]:
         yield from _note(
             f"{counted(cut.lines, 'series', 'series')} {'begins' if cut.lines == 1 else 'begin'} anew at {cut.commit[:10]}: {cut.reason}"
@@ -199,8 +199,8 @@ def _ending(overview: Overview, *, everything: bool) -> Iterator[str]:
         yield from _note(f"and at {counted(len(overview.cuts[most:]), 'other commit')}: perf history --all")
     if overview.short:
         called = _called(name for name, _ in overview.short)
-        named = ", ".join(f"{called[name]} {metric_name(metric)}" for name, metric in overview.short[:NAMES])
-        more = f" and {len(overview.short) - NAMES} more" if len(overview.short) > NAMES else ""
+        named = ", ".join(f"{called[name]} {metric_name(metric)}" for name, metric in overview.short[:MOST_NAMES])
+        more = f" and {len(overview.short) - MOST_NAMES} more" if len(overview.short) > MOST_NAMES else ""
         yield from _note(f"too short, fewer than {SHORTEST_SERIES} measured commits: {named}{more}")
         if overview.commits > 1:
             first, last = (commit[:10] for commit in overview.ends)
@@ -213,4 +213,4 @@ def _ending(overview: Overview, *, everything: bool) -> Iterator[str]:
 
 
 def _note(text: str) -> list[str]:
-    return wrap(f"note: {shorten(text, REASON)}", COLUMNS, subsequent_indent="      ")
+    return wrap(f"note: {shorten(text, REASON_CHARACTERS)}", COLUMNS, subsequent_indent="      ")

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from perfvcs.index.sessions import HostSession
     from perfvcs.repository import Repository
 
-NAME = 30  # characters of a host's name
+NAME_CHARACTERS = 30  # characters of a host's name
 GIB = 1 << 30
-LISTED = 3  # changes of a host that are listed among others
+MOST_LISTED_CHANGES = 3  # changes of a host that are listed among others
 FEWEST = 3  # sessions whose pace says what is usual
 INDENT = "  "
 
@@ -64,10 +64,10 @@ class Host(msgspec.Struct, frozen=True):
     changes: list[Reconfiguration]
     connected: Facts | None = None
 
-    def lines(self, most: int | None = LISTED) -> Iterator[str]:
+    def lines(self, most: int | None = MOST_LISTED_CHANGES) -> Iterator[str]:
         """Its lines on a terminal, with the newest ``most`` changes."""
         about = [self.configuration.get("cpu", ""), _many(self.configuration), self.configuration.get("memory", "")]
-        yield shorten(self.name, NAME) + (f": {', '.join(filter(None, about))}" if any(about) else "")
+        yield shorten(self.name, NAME_CHARACTERS) + (f": {', '.join(filter(None, about))}" if any(about) else "")
         if now := self.connected:
             yield from _wrapped(
                 f"connected: {counted(now.cores, 'processor')}, {now.memory / GIB:.1f} GiB, load {now.load:.1f}, {now.system} {now.kernel}"
@@ -87,7 +87,7 @@ class Host(msgspec.Struct, frozen=True):
             yield from _wrapped(f"{one.when[:10]}: {'; '.join(one.changes)}")
         if most and len(self.changes) > most:
             yield from _wrapped(
-                f"and {counted(len(self.changes) - most, 'earlier change')}: perf hosts {shorten(self.name, NAME)}"
+                f"and {counted(len(self.changes) - most, 'earlier change')}: perf hosts {shorten(self.name, NAME_CHARACTERS)}"
             )
 
 
@@ -100,7 +100,7 @@ class Hosts(msgspec.Struct, frozen=True):
     def lines(self) -> Iterator[str]:
         """The listing for a terminal of 80 columns."""
         for host in self.hosts:
-            yield from host.lines(None if self.only else LISTED)
+            yield from host.lines(None if self.only else MOST_LISTED_CHANGES)
         if not self.hosts:
             yield "nothing was measured yet: run `perf collect`"
 

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
     from perfvcs.summary import Measured, Summary
 
-METRICS = ("wall", "cpu", "duration")  # whose trend is drawn
-FIRST = "time"  # the collector whose trends come first
+TREND_METRICS = ("wall", "cpu", "duration")  # whose trend is drawn
+FIRST_COLLECTOR = "time"  # the collector whose trends come first
 TRENDS = 12  # benchmarks drawn before the rest is only counted
-WIDTH = 24  # points of a sparkline
+SPARKLINE_POINTS = 24  # points of a sparkline
 NAME, PLACE = 28, 12  # characters of a benchmark, and of its environment
-MARKS = 3  # lasting changes of a commit
+MOST_MARKS = 3  # lasting changes of a commit
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class MetricTrend:
     def line(self, name: str, width: int) -> str:
         """Name, metric, newest value, sparkline."""
         name = f"{name:{width}}  {metric_name(self.metric):9}"
-        return f"{name}  {quantity(self.newest, self.unit):>10}  {sparkline(self.values, width=WIDTH)}"
+        return f"{name}  {quantity(self.newest, self.unit):>10}  {sparkline(self.values, width=SPARKLINE_POINTS)}"
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,9 @@ class Log:
             if verdict := self.verdicts.get(commit.id):
                 yield f"            {described(verdict)}"
             found = self.marks.get(commit.id, ())
-            yield from (f"            {_marked(finding, places.get(id(finding), ''))}" for finding in found[:MARKS])
-            if len(found) > MARKS:
-                yield f"            and {len(found) - MARKS} more lasting changes: perf history"
+            yield from (f"            {_marked(finding, places.get(id(finding), ''))}" for finding in found[:MOST_MARKS])
+            if len(found) > MOST_MARKS:
+                yield f"            and {len(found) - MOST_MARKS} more lasting changes: perf history"
         if self.trends:
             yield ""
             drawn = self.trends[:TRENDS]
@@ -190,7 +190,7 @@ def trends(repository: Repository, commits: Sequence[str]) -> list[MetricTrend]:
     for one in measured:
         own = leading(one)
         metrics = {summary.metric for _, summary in own if one.header.metrics[summary.metric].better != "none"}
-        drawn = metrics.intersection(METRICS) or set(sorted(metrics, key=metric_rank)[:1])
+        drawn = metrics.intersection(TREND_METRICS) or set(sorted(metrics, key=metric_rank)[:1])
         for name, summary in own:
             positive = [value for value in summary.medians if value > 0]
             if summary.metric in drawn and positive:
@@ -200,7 +200,7 @@ def trends(repository: Repository, commits: Sequence[str]) -> list[MetricTrend]:
                 found.setdefault(key, {})[one.header.commit] = geometric_mean(positive)
                 units[key] = one.header.metrics[summary.metric].unit
     keys = [key for key, values in found.items() if newest in values]
-    keys.sort(key=lambda key: (key[0], key[1] != FIRST, key[1], metric_rank(key[3]), key[2]))
+    keys.sort(key=lambda key: (key[0], key[1] != FIRST_COLLECTOR, key[1], metric_rank(key[3]), key[2]))
     order = list(reversed(commits))
     return [
         MetricTrend(name, collector, places[place], metric, units[key], [found[key].get(commit) for commit in order])

@@ -9,7 +9,7 @@ from perfvcs.text.characters import escaped
 from perfvcs.text.quantity import percent
 from perfvcs.text.words import counted
 
-SHOWN = 20
+MOST_SHOWN = 20
 
 
 def lines(guard: Guard) -> list[str]:
@@ -22,9 +22,11 @@ def lines(guard: Guard) -> list[str]:
         f"noticed at {percent(guard.delta).lstrip('+')} ({guard.metric}, {guard.commit[:10]})"
     ]
     missed = [one for one in guard.planted if not one.noticed]
-    said += [f"missed:  {one.rule} in {one.function} ({one.path}:{one.line}): {_effect(one.effect)}" for one in missed[:SHOWN]]
-    said += [f"and {len(missed) - SHOWN} more"] if len(missed) > SHOWN else []
-    said += [f"unguarded: {', '.join(guard.unguarded[:SHOWN])}"] if guard.unguarded else []
+    said += [
+        f"missed:  {one.rule} in {one.function} ({one.path}:{one.line}): {_effect(one.effect)}" for one in missed[:MOST_SHOWN]
+    ]
+    said += [f"and {len(missed) - MOST_SHOWN} more"] if len(missed) > MOST_SHOWN else []
+    said += [f"unguarded: {', '.join(guard.unguarded[:MOST_SHOWN])}"] if guard.unguarded else []
     if guard.unreached:
         said.append(f"no benchmark runs {counted(guard.unreached, 'function')} of {guard.reached + guard.unreached}")
     return said

@@ -18,7 +18,7 @@ from perfvcs.text.columns import COLUMNS
 if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
-QUIET = ("same", "inconclusive")
+QUIET_VERDICTS = ("same", "inconclusive")
 FOLD = 4  # pairs in a row without news from which on they share a line
 MOST_NEWS = 5  # pairs with news that are listed
 SENTENCE = 2  # lines of one
@@ -127,7 +127,7 @@ def _sentence(check: Check) -> Iterator[str]:
 
 def has_news(check: Check) -> bool:
     """Whether a check found anything but what is the same, or not settled."""
-    return any(change.word not in QUIET for change in check.report.changes)
+    return any(change.word not in QUIET_VERDICTS for change in check.report.changes)
 
 
 def _folded(checks: Sequence[Check]) -> Iterator[str]:

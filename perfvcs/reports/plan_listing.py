@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from perfvcs.plan.survey import Survey
 
 NAME, MEAN, VARIES, FINDS, OPTION = 12, 10, 7, 9, 10
-TIMES = ("wall", "cpu")
+TIME_METRICS = ("wall", "cpu")
 SHOWN_UNITS = 6  # of a program, shown without -v
 
 
@@ -71,7 +71,7 @@ def table(survey: Survey, rows: Sequence[PlanRow], *, verbose: bool) -> Iterator
 
 def selected(rows: Sequence[PlanRow], *, verbose: bool) -> Sequence[PlanRow]:
     """All rows, or without ``verbose`` the times where there are any."""
-    return rows if verbose else [row for row in rows if row.variation.metric in TIMES] or rows
+    return rows if verbose else [row for row in rows if row.variation.metric in TIME_METRICS] or rows
 
 
 def _metric(row: PlanRow) -> Iterator[str]:
@@ -97,7 +97,7 @@ def _metric(row: PlanRow) -> Iterator[str]:
 
 def reach(rows: Sequence[PlanRow]) -> Iterator[str]:
     """The delta that the present design reaches, where that is not the one that counts."""
-    known = [row for row in rows if row.variation.metric in TIMES] or rows
+    known = [row for row in rows if row.variation.metric in TIME_METRICS] or rows
     reached = max((row.settles for row in known if row.settles is not None and row.settles > row.delta), default=0.0)
     if reached:
         percents = f"{ceil(1000 * reached) / 10:g}"

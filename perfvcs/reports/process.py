@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 UNIT, METRIC = 26, 12  # characters of names in the table
-LABEL = 40
+LABEL_CHARACTERS = 40
 ROUNDING = 1e-12  # an intercept below this share of the slope is what computing with floats leaves
 
 
@@ -146,12 +146,12 @@ def lines(outcomes: Sequence[ProcessOutcome]) -> Iterator[str]:
             if outcome.changed
             else "  unchanged"
         )
-        yield f"{outcome.commit[:10]} {shorten(outcome.label, LABEL)}{state}"
+        yield f"{outcome.commit[:10]} {shorten(outcome.label, LABEL_CHARACTERS)}{state}"
         shown = [entry for entry in outcome.models if not isinstance(entry, RegressionEntry) or entry.best or entry.model is None]
         several = len({(str(entry.uid), str(entry.metric)) for entry in shown}) < len(shown)
         for entry in shown:
             yield from _row(entry, outcome.units or {}, several=several)
-        yield from (f"  column {shorten(column, LABEL)}" for column in outcome.columns)
+        yield from (f"  column {shorten(column, LABEL_CHARACTERS)}" for column in outcome.columns)
 
 
 def notes(outcomes: Sequence[ProcessOutcome]) -> Iterator[str]:

@@ -31,7 +31,7 @@ EXECUTIONS = 10  # of a check where perf.toml does not say
 SUBSETS = 60  # random subsets of a session's blocks
 BUDGET = 2000  # comparisons of all subsets of a session
 CACHE = "audits.json"
-KEPT = 8  # replays that the cache holds
+KEPT_REPLAYS = 8  # replays that the cache holds
 
 
 class ReplayRecord(msgspec.Struct, frozen=True):
@@ -103,7 +103,7 @@ class _Cache:
         return self._read().get(key)
 
     def put(self, key: str, records: list[ReplayRecord]) -> None:
-        kept = list(self._read().items())[1 - KEPT :]
+        kept = list(self._read().items())[1 - KEPT_REPLAYS :]
         with suppress(OSError):
             wholefile.write(self.path, msgspec.json.encode(dict([*kept, (key, records)])))
 

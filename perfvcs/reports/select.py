@@ -27,7 +27,7 @@ from perfvcs.text.columns import COLUMNS
 from perfvcs.text.naming import Named, meant
 from perfvcs.text.words import counted, named
 
-SHOWN = 5  # benchmarks with the same reason, and functions, without -v
+MOST_SHOWN = 5  # benchmarks with the same reason, and functions, without -v
 BY = {"recorded": "what was recorded on {}", "static": "its sources", "files": "the files that changed", "": "nothing"}
 
 
@@ -52,7 +52,7 @@ class Selected:
         for heading, choices in ((f"can be touched ({len(run):,})", run), (f"left out ({len(left):,})", left)):
             if choices:
                 yield heading
-                yield from _groups(choices, None if verbose else SHOWN)
+                yield from _groups(choices, None if verbose else MOST_SHOWN)
         if said := self.sampler.summary():
             yield from _wrapped(said)
 
@@ -84,10 +84,10 @@ class Selected:
             if reach is not None:
                 changed = self.selection.changes.functions
                 both = sorted(changed & {outer(function) for function in reach.functions})
-                for function in both[:SHOWN]:
+                for function in both[:MOST_SHOWN]:
                     yield f"  runs {function}, which changed"
-                if len(both) > SHOWN:
-                    yield f"  and {len(both) - SHOWN:,} more that changed"
+                if len(both) > MOST_SHOWN:
+                    yield f"  and {len(both) - MOST_SHOWN:,} more that changed"
 
     def json(self) -> str:
         """Everything as one JSON object."""

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 BACK = 24  # commits back that a sparkline looks
-POINTS = 16  # of a sparkline
+SPARKLINE_POINTS = 16  # of a sparkline
 FEW_JOBS = 20  # jobs listed one by one
-LABEL = 30  # characters of a job's name
+LABEL_CHARACTERS = 30  # characters of a job's name
 SESSIONS = 3  # interrupted ones listed one by one
 
 
@@ -75,7 +75,7 @@ class Status:
         measured = [row for row in self.rows if row.executions]
         missing = [row for row in self.rows if not row.executions]
         drawn = [*measured, *missing][:FEW_JOBS]
-        labels = apart([row.label for row in drawn], LABEL)
+        labels = apart([row.label for row in drawn], LABEL_CHARACTERS)
         width = max(map(len, labels), default=0)
         wide = max((len(shorten(row.collector, 20)) for row in drawn), default=0)
         for row, label in zip(drawn, labels, strict=True):
@@ -85,7 +85,7 @@ class Status:
             else:
                 value, line = "", ""
                 if row.trend:
-                    value, line = quantity(row.trend.newest, row.trend.unit), sparkline(row.trend.values, width=POINTS)
+                    value, line = quantity(row.trend.newest, row.trend.unit), sparkline(row.trend.values, width=SPARKLINE_POINTS)
                 yield f"  measured  {name:{width + wide + 2}}  n={row.executions:<4} {value:>9}  {line}".rstrip()
         if len(self.rows) > FEW_JOBS:
             yield f"  and {len(self.rows) - FEW_JOBS} more: {len(measured)} are measured, {len(missing)} missing"

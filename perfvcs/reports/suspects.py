@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from perfvcs.locate.bisection import Bisection
     from perfvcs.repository import Repository
 
-LISTED = 10  # suspects
+MOST_LISTED = 10  # suspects
 REASONS = 3  # of each
 
 
@@ -28,7 +28,7 @@ def suspected(repository: Repository, bisection: Bisection) -> Iterator[str]:
         yield f"{bisection.span.last:,} commits are too many to be read: name ends closer to each other"
         return
     share, touching = bisection.shares(), [place for place, one in enumerate(bisection.suspects) if one.touches]
-    listed = sorted(touching, key=lambda place: (-share[place], -place))[:LISTED]
+    listed = sorted(touching, key=lambda place: (-share[place], -place))[:MOST_LISTED]
     about = repository.project.describe([bisection.suspects[place].commit for place in listed])
     for place in listed:
         suspect = bisection.suspects[place]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perfvcs.measure.campaign import CampaignOutcome
     from perfvcs.profile import Profile
 
-LABEL = 34  # characters of a benchmark's name
+LABEL_CHARACTERS = 34  # characters of a benchmark's name
 VERSION = 11
 SHOWN_FUNCTIONS = 8  # functions of one profile that are shown
 
@@ -26,7 +26,7 @@ SHOWN_FUNCTIONS = 8  # functions of one profile that are shown
 def stored(outcome: CampaignOutcome) -> Iterator[str]:
     """What a campaign stored: per version and job the centres of the judged metrics; then warnings."""
     names = named([(profile.job.label, profile.job.collector) for profile in outcome.profiles])
-    names = apart(names, LABEL)
+    names = apart(names, LABEL_CHARACTERS)
     width = max(map(len, names), default=0)
     for profile, benchmark in zip(outcome.profiles, names, strict=True):
         product = profile.design.product
@@ -63,7 +63,7 @@ def _units(profile: Profile) -> Iterator[str]:
     counts = np.bincount(unit, minlength=len(rows.names))
     order = [number for number in np.argsort(-counts, kind="stable").tolist() if counts[number]]
     metric = next((name for name, about in profile.metrics.items() if about.better != "none"), None)
-    names = apart([rows.names[number] for number in order[:SHOWN_FUNCTIONS]], LABEL)
+    names = apart([rows.names[number] for number in order[:SHOWN_FUNCTIONS]], LABEL_CHARACTERS)
     width = max(map(len, names), default=0)
     lines = []
     for number, name in zip(order, names, strict=False):

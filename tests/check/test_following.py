@@ -11,7 +11,7 @@ from test_check_command import Perf, measured, store
 
 from perfvcs.check import compare
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Resources
-from perfvcs.reports.causes import KINDS, changed_files, functions
+from perfvcs.reports.causes import CAUSE_KINDS, changed_files, functions
 from perfvcs.reports.following import following
 from perfvcs.repository import Repository
 from perfvcs.state import State
@@ -121,7 +121,7 @@ def test_the_functions_that_changed_are_named_below_the_change(project: Project,
 
 
 def test_a_difference_that_is_chance_is_no_cause() -> None:
-    kind = next(kind for kind in KINDS if kind.metric == "site_bytes")
+    kind = next(kind for kind in CAUSE_KINDS if kind.metric == "site_bytes")
     noise = [1.0, 1.3, 0.8, 1.1, 0.9, 1.2]
     before, after = (
         [allocations(side, str(side), {"f": 1000.0 * factor, "g": 1000.0}) for factor in factors]
@@ -133,7 +133,7 @@ def test_a_difference_that_is_chance_is_no_cause() -> None:
 
 
 def test_sides_without_functions_have_no_cause() -> None:
-    assert functions([], [], KINDS[0]) == []
+    assert functions([], [], CAUSE_KINDS[0]) == []
 
 
 def test_a_range_with_much_news_has_a_sentence_for_what_matters_most(project: Project, perf: Perf) -> None:
