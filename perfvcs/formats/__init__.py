@@ -50,7 +50,7 @@ __all__ = [
     "together",
 ]
 
-HEAD = 1 << 14  # bytes by which a format is recognised
+HEAD_BYTES = 1 << 14  # bytes by which a format is recognised
 
 
 class Format(Protocol):
@@ -151,7 +151,9 @@ def decode_all(
     try:
         document = expanded(document, MAX_PROFILE)
         base = Path(path).name
-        member = _readable(format_name, options) if format_name else _member(_recognised(path, base, document[:HEAD]), options)
+        member = (
+            _readable(format_name, options) if format_name else _member(_recognised(path, base, document[:HEAD_BYTES]), options)
+        )
         for profile in _profiles(member, document, name or stem(base)):
             yield replace(profile, job=replace(profile.job, name=name)) if name else profile
     except Malformed as error:
@@ -182,7 +184,7 @@ def content(path: Path, most: int | None = None) -> bytes:
 def guess(path: Path | str) -> str:
     """The name of a file's format; raises UnreadableFile."""
     path = Path(path)
-    return _recognised(str(path), path.name, expanded(content(path, HEAD), HEAD, partly=True))
+    return _recognised(str(path), path.name, expanded(content(path, HEAD_BYTES), HEAD_BYTES, partly=True))
 
 
 def encode(profile: Profile, format_name: str, options: Mapping[str, Any] | None = None) -> bytes:

@@ -16,7 +16,7 @@ from perfvcs.formats._written import WrittenNumber, common_unit, converted, writ
 from perfvcs.profile import Metric, Resources, Stacks
 from perfvcs.validity import INTEGER_COLUMNS, MAX_INTEGER, MAX_NAME, MAX_STACKS, Malformed
 
-NAMES = {"time delta": "duration"}  # of metrics, where Perun's word for it is not the usual one
+METRIC_NAMES = {"time delta": "duration"}  # of metrics, where Perun's word for it is not the usual one
 DEFAULT_UNITS = {"time": "s", "mixed": "us", "memory": "B"}  # where the header names none
 SIZE_FIELD = "structure-unit-size"
 MEANT = {"amount", "uid", "type", "subtype", "trace", "time", "snapshot", "order", "row", SIZE_FIELD, *INTEGER_COLUMNS}
@@ -171,7 +171,7 @@ class _Resources:
         found: dict[str, Metric] = {}
         columns: dict[str, list[float | None]] = {}
         for (first, second), kind in pairs.items():
-            name = _free(usable(NAMES.get(subtypes[second], subtypes[second] or types[first])), found)
+            name = _free(usable(METRIC_NAMES.get(subtypes[second], subtypes[second] or types[first])), found)
             mine = amounts if len(pairs) == 1 else [
                 amount if own == kind else None for amount, own in zip(amounts, self.kinds, strict=True)
             ]  # fmt: skip

@@ -18,7 +18,7 @@ from perfvcs.validity import Malformed
 
 WRITTEN_COLUMNS = (*RESULT_COLUMNS, "samples")
 UNIT_PATTERN = re.compile(r"([^@(]+?)(?: @([0-9a-f]{8}))?(?:\((.*)\))?", re.DOTALL)
-WORDS = {metric: word for word, (metric, _) in KIND_METRICS.items() if word != "timeraw"} | {TRACKED[0]: "track"}
+KIND_WORDS = {metric: word for word, (metric, _) in KIND_METRICS.items() if word != "timeraw"} | {TRACKED[0]: "track"}
 KINDS = {"time": ("time", "seconds"), "mem": ("memory", "bytes"), "peakmem": ("peakmemory", "bytes"), "track": ("track", "unit")}
 MACHINE_NAMES = {"os": "os", "arch": "machine", "cpu": "cpu", "num_cpu": "processors", "ram": "memory"}  # asv's fields and ours
 UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")  # in the name of a folder
@@ -67,13 +67,13 @@ class CommitResults:
         for profile in (first, *more):
             found._add(profile)
         if not found.grids:
-            raise Malformed(f"the profile has none of the metrics that asv knows: {', '.join(WORDS)}")
+            raise Malformed(f"the profile has none of the metrics that asv knows: {', '.join(KIND_WORDS)}")
         return found
 
     def _add(self, profile: Profile) -> None:
         job = profile.job
         for one in benchmarks(profile):
-            if (word := WORDS.get(one.metric)) is None:
+            if (word := KIND_WORDS.get(one.metric)) is None:
                 continue
             # a job's whole program is named as the job is, which others with other arguments may be, too
             uid = one.uid if job.collector == "asv" else job.label if one.uid == job.name else f"{job.label}.{one.uid}"

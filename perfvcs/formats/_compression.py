@@ -9,8 +9,8 @@ from perfvcs.validity import Malformed
 
 GZIP = b"\x1f\x8b"
 RATIO = 200  # of what is packed by its size; that of measurements is below 50
-SMALL = 1 << 24  # bytes inside that are fine whatever the ratio
-CHUNK = 1 << 20  # bytes at a time
+HARMLESS_BYTES = 1 << 24  # bytes inside that are fine whatever the ratio
+CHUNK_BYTES = 1 << 20  # bytes at a time
 EITHER = 32 + zlib.MAX_WBITS  # zlib finds out which of its two containers it is
 
 
@@ -22,14 +22,14 @@ def expanded(document: bytes, most: int, *, partly: bool = False) -> bytes:
     """
     if not _is_compressed(document):
         return document
-    bound = min(most, max(SMALL, RATIO * len(document)))
+    bound = min(most, max(HARMLESS_BYTES, RATIO * len(document)))
     content = BytesIO()  # gives what it holds without another copy
     rest = document
     try:
         while rest:  # a gzip file may have several members
             engine = zlib.decompressobj(EITHER)
             while not engine.eof and content.tell() <= bound:
-                piece = engine.decompress(rest, CHUNK)
+                piece = engine.decompress(rest, CHUNK_BYTES)
                 rest = engine.unconsumed_tail
                 if partly:
                     return piece[:most]

@@ -8,7 +8,7 @@ from typing import Any
 from perfvcs.formats._amounts import SIZE_FIELD, UNREACHABLE
 from perfvcs.profile import Profile
 
-TIMES = re.compile(r"(?:n|u|µ|m)?s|min|h")
+TIME_UNIT = re.compile(r"(?:n|u|µ|m)?s|min|h")
 BYTES = re.compile(r"(?:[kKMGT]i?)?B")
 LINE = re.compile(r"0|[1-9][0-9]{0,8}")
 NUMBERS = ("iteration", "binary", "mark")
@@ -40,7 +40,7 @@ def amounts(profile: Profile) -> tuple[dict[str, str], list[dict[str, Any]]]:
 
 
 def _kind(unit: str) -> str:
-    return "time" if TIMES.fullmatch(unit) else "memory" if BYTES.fullmatch(unit) else "mixed"
+    return "time" if TIME_UNIT.fullmatch(unit) else "memory" if BYTES.fullmatch(unit) else "mixed"
 
 
 def _traces(profile: Profile) -> list[list[dict[str, Any]]]:

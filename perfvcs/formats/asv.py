@@ -19,8 +19,8 @@ from perfvcs.profile import Environment, Profile
 from perfvcs.validity import Malformed
 
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-TELLING = re.compile(rb'"commit_hash"\s*:')
-LATEST = 253402300799000  # ms: the end of the year 9999
+SIGNATURE = re.compile(rb'"commit_hash"\s*:')
+LATEST_MILLISECOND = 253402300799000  # ms: the end of the year 9999
 
 
 class _Results(msgspec.Struct):
@@ -57,7 +57,7 @@ class Asv:
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By a field that only asv has."""
-        return TELLING.search(head) is not None
+        return SIGNATURE.search(head) is not None
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - file names there hold commit and environment
         """The profile; raises NoResults where everything failed, Malformed with the place."""
@@ -66,7 +66,9 @@ class Asv:
             raise Malformed("$.commit_hash is not a full commit id")
         results = {name: _result(name, value, found.result_columns) for name, value in found.results.items()}
         readings = [reading for name, result in results.items() for reading in self._readings(name, result)]
-        times = sorted(one.started_at for one in results.values() if one.started_at is not None and 0 < one.started_at < LATEST)
+        times = sorted(
+            one.started_at for one in results.values() if one.started_at is not None and 0 < one.started_at < LATEST_MILLISECOND
+        )
         return profile_of(
             document, "asv", readings, dict([*KIND_METRICS.values(), TRACKED]), commit=found.commit_hash, machine=_environment(found),
             started=_moment(times[0]) if times else "", ended=_moment(times[-1]) if times else "",

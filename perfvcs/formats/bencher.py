@@ -15,7 +15,7 @@ from perfvcs.formats._readings import Reading, Value, profile_of, summary, typed
 from perfvcs.profile import Metric, Profile
 from perfvcs.validity import Malformed
 
-TELLING = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:lower_|upper_)?value"\s*:')
+SIGNATURE = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:lower_|upper_)?value"\s*:')
 NANO = 1e9
 # its own measures: our metric, what it is, and by what a value is divided
 MEASURES = {
@@ -45,7 +45,7 @@ class Bencher:
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By the shape of the first value."""
-        return TELLING.match(head) is not None
+        return SIGNATURE.match(head) is not None
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""

@@ -16,8 +16,8 @@ from perfvcs.validity import Malformed
 
 NUMBER = r"(?:\*|[-+]?(?:0x[0-9a-f]{1,16}|[0-9]{1,18}))"  # positions are also the same as before, or relative to it
 COST = re.compile(f"{NUMBER}(?: {NUMBER})*")
-NAME = re.compile(r"(\([0-9]{1,9}\))(?: (.*))?", re.DOTALL)
-NAMES = {"Ir": "instructions"}
+NUMBERED_NAME = re.compile(r"(\([0-9]{1,9}\))(?: (.*))?", re.DOTALL)
+METRIC_NAMES = {"Ir": "instructions"}
 Costs = dict[tuple[str, str], list[float]]  # of functions and their images, by event
 
 
@@ -44,7 +44,7 @@ class _State:
 
     def named(self, kind: str, value: str) -> str:
         """The name behind a number, which is written out once."""
-        match = NAME.fullmatch(value)
+        match = NUMBERED_NAME.fullmatch(value)
         if match is None:
             return value
         known = self.names.setdefault(kind, {})
@@ -78,7 +78,7 @@ class Callgrind:
                 raise Malformed(f"line {place}: {error}") from None
         if not ended:
             raise Malformed("it has no totals at its end: it was cut off")
-        metrics = [NAMES.get(event) or usable(event) for event in state.events]
+        metrics = [METRIC_NAMES.get(event) or usable(event) for event in state.events]
         counted = CountedStacks(dict.fromkeys(metrics, ""))
         whole = [sum(values) for values in zip_longest(*costs.values(), fillvalue=0.0)]  # a later part may have other events
         nothing = [0.0] * len(metrics)

@@ -13,7 +13,7 @@ from perfvcs.profile import Metric, Profile
 from perfvcs.validity import Malformed
 
 METRICS = {"wall": Metric("s")}
-TELLING = re.compile(rb"<(?:Catch|Catch2TestRun|BenchmarkResults)[ >]")
+SIGNATURE = re.compile(rb"<(?:Catch|Catch2TestRun|BenchmarkResults)[ >]")
 NANO = 1e9
 CASES = ("TestCase", "Section")
 
@@ -26,7 +26,7 @@ class Catch2:
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By its outermost element."""
-        return TELLING.search(head) is not None
+        return SIGNATURE.search(head) is not None
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""

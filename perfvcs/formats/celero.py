@@ -13,7 +13,7 @@ METRICS = {"wall": Metric("s"), "memory": Metric("B", "none"), "loops": Metric("
 HEADING = b"Group,Experiment,Problem Space,Samples,"
 MICRO = 1e6
 FAILED = "1"
-NEEDED = ("Group", "Experiment", "Problem Space", "Samples", "Iterations")
+NEEDED_COLUMNS = ("Group", "Experiment", "Problem Space", "Samples", "Iterations")
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Celero:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with line and column."""
-        readings = (_reading(row) for row in rows(document, NEEDED) if row.get("Failure") != FAILED)
+        readings = (_reading(row) for row in rows(document, NEEDED_COLUMNS) if row.get("Failure") != FAILED)
         return profile_of(document, "celero", readings, METRICS)
 
 

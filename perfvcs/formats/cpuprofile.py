@@ -16,7 +16,7 @@ from perfvcs.validity import Malformed
 BUSY = "busy"
 IDLE = "(idle)"
 ROOT_FRAME = "(root)"
-DEEPEST = 100_000  # levels of a stack
+MOST_LEVELS = 100_000  # levels of a stack
 
 
 class _CallFrame(msgspec.Struct):
@@ -74,7 +74,7 @@ def _stack(sample: int, nodes: Mapping[int, _Node], above: Mapping[int, int]) ->
     while at is not None:
         if at not in nodes:
             raise Malformed(f"$.nodes has no node {at}")
-        if len(found) > min(len(nodes), DEEPEST):
+        if len(found) > min(len(nodes), MOST_LEVELS):
             raise Malformed("$.nodes are children of each other")
         call = nodes[at].callFrame
         found.append(frame(call.functionName or "(anonymous)", call.url.removeprefix("file://")))

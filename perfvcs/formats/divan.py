@@ -13,7 +13,7 @@ from perfvcs.profile import Metric, Profile
 from perfvcs.validity import Malformed
 
 METRICS = {"wall": Metric("s")}
-TELLING = re.compile("^.* fastest +│ slowest +│ median +│ mean +│ samples +│ iters *\\r?$".encode(), re.MULTILINE)
+SIGNATURE = re.compile("^.* fastest +│ slowest +│ median +│ mean +│ samples +│ iters *\\r?$".encode(), re.MULTILINE)
 TITLES = re.compile(r"(?P<name>.*?) +fastest +│ slowest +│ median +│ mean +│ samples +│ iters *")
 TREE_ROW = re.compile(r"(?P<bars>(?:│  |   )*)(?:├─|╰─) (?P<rest>.*)")
 WIDTH = 3  # columns of a level
@@ -28,7 +28,7 @@ class Divan:
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By the heading of its table."""
-        return TELLING.search(head) is not None
+        return SIGNATURE.search(head) is not None
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""

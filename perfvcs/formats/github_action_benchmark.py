@@ -19,7 +19,7 @@ from perfvcs.validity import Malformed
 
 BEFORE = re.compile(rb"\s*window\.BENCHMARK_DATA\s*=\s*")
 HIGHER = ("benchmarkjs", "pytest", "customBiggerIsBetter")  # tools whose values are rates, as the action takes them
-LATEST = 253402300799000  # ms: the end of the year 9999
+LATEST_MILLISECOND = 253402300799000  # ms: the end of the year 9999
 
 
 class _Commit(msgspec.Struct):
@@ -119,7 +119,7 @@ def _profile(suite: str, entry: _Entry) -> Profile:
         about = quantity(bench.unit, "higher" if entry.tool in HIGHER else "lower")
         metrics.setdefault(about.metric, about.about)
         readings.append(Reading(bench.name, {about.metric: [about.moved(bench.value)]}))
-    when = entry.date if entry.date is not None and 0 < entry.date < LATEST else None
+    when = entry.date if entry.date is not None and 0 < entry.date < LATEST_MILLISECOND else None
     started = datetime.fromtimestamp(when / 1000, UTC).isoformat() if when else entry.commit.timestamp
     # the entry alone names the session, so that a file that has grown brings the same profiles again
     return profile_of(msgspec.json.encode([suite, entry]), "github-action-benchmark", readings, metrics, commit=entry.commit.id,

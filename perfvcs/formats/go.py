@@ -17,7 +17,7 @@ from perfvcs.validity import Malformed
 METRICS = {"wall": Metric("s"), "allocated": Metric("B/op"), "allocs": Metric("allocs/op"), "throughput": Metric("B/s", "higher")}
 PER_OPERATION = {"ns/op": "wall", "B/op": "allocated", "allocs/op": "allocs"}
 BENCHMARK_LINE = re.compile(r"(Benchmark\S*)[ \t]+([0-9]{1,18})[ \t]+(\S.*)")
-TELLING = re.compile(rb"^Benchmark\S*[ \t]+[0-9]{1,18}[ \t]+[-+0-9.eE]+ \S+", re.MULTILINE)
+SIGNATURE = re.compile(rb"^Benchmark\S*[ \t]+[0-9]{1,18}[ \t]+[-+0-9.eE]+ \S+", re.MULTILINE)
 MACHINE_FIELDS = ("goos", "goarch", "cpu")
 CPUS = re.compile(r"(.+)-([0-9]{1,6})")
 RATES = {"MB/s": 1e6, "GB/s": 1e9, "B/s": 1.0}
@@ -31,7 +31,7 @@ class Go:
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By a line of a benchmark."""
-        return not head.lstrip().startswith((b"{", b"[", b"<")) and TELLING.search(head) is not None
+        return not head.lstrip().startswith((b"{", b"[", b"<")) and SIGNATURE.search(head) is not None
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""

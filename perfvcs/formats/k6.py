@@ -14,7 +14,7 @@ from perfvcs.profile import Metric, Profile
 METRICS = {"wall": Metric("s"), "rate": Metric("ops/s", "none"), "value": Metric("", "none"), "share": Metric("", "none")}
 MILLI = 1e3
 # k6's own times, for --summary-export does not say which trends are some
-TIMES = ("http_req_", "iteration_duration", "group_duration", "ws_", "grpc_req_duration", "browser_")
+TIME_PREFIXES = ("http_req_", "iteration_duration", "group_duration", "ws_", "grpc_req_duration", "browser_")
 TRENDS = {"med": "median", "min": "least", "max": "largest", "p(75)": "p75", "p(90)": "p90", "p(95)": "p95", "p(99)": "p99",
           "p(99.9)": "p999", "count": "samples"}  # fmt: skip
 
@@ -53,7 +53,7 @@ def _readings(name: str, about: Mapping[str, Any]) -> Iterator[Reading]:
     }
     contains = about.get("contains")
     if "avg" in values:
-        timed = contains == "time" or (contains is None and name.startswith(TIMES))
+        timed = contains == "time" or (contains is None and name.startswith(TIME_PREFIXES))
         over = MILLI if timed else 1.0
         more: dict[str, Value] = {
             ours: values[theirs] / (1.0 if ours == "samples" else over) for theirs, ours in TRENDS.items() if theirs in values

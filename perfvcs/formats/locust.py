@@ -13,7 +13,7 @@ from perfvcs.profile import Metric, Profile
 
 METRICS = {"wall": Metric("s"), "rate": Metric("ops/s", "none"), "failures": Metric("", "none"), "content": Metric("B", "none")}
 HEADING = b"Type,Name,Request Count,Failure Count,"
-OTHERS = (b"Timestamp,User Count,Type,Name,", b"Method,Name,Error,Occurrences", b"Count,Message,Traceback,Nodes")
+OTHER_FILES = (b"Timestamp,User Count,Type,Name,", b"Method,Name,Error,Occurrences", b"Count,Message,Traceback,Nodes")
 MILLI = 1e3
 TOTAL = "Aggregated"
 SHARES = {"75%": "p75", "90%": "p90", "95%": "p95", "99%": "p99", "99.9%": "p999"}
@@ -27,11 +27,11 @@ class Locust:
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By the heading of one of its tables."""
-        return head.startswith((HEADING, *OTHERS))
+        return head.startswith((HEADING, *OTHER_FILES))
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with line and column."""
-        if document.startswith(OTHERS):
+        if document.startswith(OTHER_FILES):
             raise NoResults("it has no results: Locust writes these into the table that ends with _stats.csv")
         return profile_of(document, "locust", _readings(document), METRICS)
 

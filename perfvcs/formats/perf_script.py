@@ -18,7 +18,9 @@ from perfvcs.validity import Malformed
 HEADER = re.compile(
     r"(?P<program>\S.{0,200}?) +(?:[0-9]+/)?[0-9]+ +(?:\[[0-9]+\] +)?[0-9]+\.[0-9]+: +(?:(?P<period>[0-9]+) +)?(?P<event>\S+?):\s*"
 )
-TELLING = re.compile(rb"^\S.{0,200}? +(?:[0-9]+/)?[0-9]+ +(?:\[[0-9]+\] +)?[0-9]+\.[0-9]+: +(?:[0-9]+ +)?\S+:\s*$", re.MULTILINE)
+SIGNATURE = re.compile(
+    rb"^\S.{0,200}? +(?:[0-9]+/)?[0-9]+ +(?:\[[0-9]+\] +)?[0-9]+\.[0-9]+: +(?:[0-9]+ +)?\S+:\s*$", re.MULTILINE
+)
 CLOCKS = ("cpu-clock", "task-clock")  # whose periods are nanoseconds
 BUSY = "busy"
 ADDRESS = re.compile(r"[0-9a-f]+")
@@ -33,7 +35,7 @@ class PerfScript:
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By the line above a stack."""
-        return not head.startswith((b"{", b"[", b"<")) and TELLING.search(head) is not None
+        return not head.startswith((b"{", b"[", b"<")) and SIGNATURE.search(head) is not None
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed where the text is cut off."""

@@ -21,7 +21,7 @@ from perfvcs.profile import Design, Environment, Job, Processed, Profile
 from perfvcs.validity import MAX_NAME, Malformed
 
 OBJECT = re.compile(rb"profile [^\0]{0,200}\0")  # what stands before the document in Perun's object store
-TELLING = re.compile(rb'"(collector_info|resource_type_map|snapshots|structure-unit-size)"\s*:')
+SIGNATURE = re.compile(rb'"(collector_info|resource_type_map|snapshots|structure-unit-size)"\s*:')
 BOUNDS = {"x_interval_start": "x_start", "x_interval_end": "x_end"}  # older names in models
 MACHINE = {"architecture": "machine", "system": "system", "release": "kernel", "host": "host"}
 
@@ -40,7 +40,7 @@ class Perun:
 
     def recognises(self, name: str, head: bytes) -> bool:
         """By the suffix, the mark of an object, or a field that only Perun has."""
-        return name.lower().removesuffix(".gz").endswith(self.suffixes) or bool(OBJECT.match(head) or TELLING.search(head))
+        return name.lower().removesuffix(".gz").endswith(self.suffixes) or bool(OBJECT.match(head) or SIGNATURE.search(head))
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - file names there hold the time
         """The profile; raises Malformed with the place."""

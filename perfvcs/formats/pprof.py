@@ -18,14 +18,14 @@ from perfvcs.formats._stacks import SAMPLES, STACK_UNITS, CountedStacks, frame
 from perfvcs.profile import Profile
 from perfvcs.validity import Malformed
 
-TELLING = re.compile(
+SIGNATURE = re.compile(
     rb"(?:[\x48\x50\x60][\x80-\xff]{0,9}[\x00-\x7f]){0,4}\x0a[\x02-\x14]\x08[\x01-\x7f]\x10[\x01-\x7f]"
 )  # the first type of samples, before which times may stand
 SAMPLE_TYPE, SAMPLE, LOCATION, FUNCTION, STRING, TIME = 1, 2, 4, 5, 6, 9  # fields of a profile
 VARINT, FIXED64, BYTES_FIELD, FIXED32 = 0, 1, 2, 5  # kinds of fields
-LONGEST = 10  # bytes of a number
+NUMBER_BYTES = 10  # bytes of a number
 WORD = 1 << 64
-LATEST = 253402300799  # s: the end of the year 9999
+LATEST_SECOND = 253402300799  # s: the end of the year 9999
 
 
 class _Location(NamedTuple):
@@ -61,7 +61,7 @@ class Pprof:
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By its first field."""
-        return TELLING.match(head) is not None
+        return SIGNATURE.match(head) is not None
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed."""
@@ -86,7 +86,7 @@ class Pprof:
                 raise Malformed(f"a sample has {len(values)} values of {len(metrics)} types")
             counted.add(stack[::-1], {name: float(value) for name, value in zip(metrics, values, strict=True) if value > 0})
         seconds = found.time / 1e9
-        started = datetime.fromtimestamp(seconds, UTC).isoformat() if 0 < seconds < LATEST else ""
+        started = datetime.fromtimestamp(seconds, UTC).isoformat() if 0 < seconds < LATEST_SECOND else ""
         return counted.profile(document, "pprof", started=started)
 
 
@@ -120,14 +120,14 @@ def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
 
 def _varint(message: memoryview, at: int) -> tuple[int, int]:
     found = 0
-    for place in range(LONGEST):
+    for place in range(NUMBER_BYTES):
         if at + place >= len(message):
             raise Malformed("a number is cut off")
         byte = message[at + place]
         found |= (byte & 0x7F) << 7 * place
         if byte < 0x80:
             return found % WORD, at + place + 1
-    raise Malformed(f"a number has over {LONGEST} bytes")
+    raise Malformed(f"a number has over {NUMBER_BYTES} bytes")
 
 
 def _read(message: memoryview) -> _File:

@@ -16,7 +16,7 @@ from perfvcs.profile import Profile
 from perfvcs.validity import Malformed
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-NAMES = {"bytes": "allocated", "none": SAMPLES}  # of metrics; all other units are of time
+METRIC_NAMES = {"bytes": "allocated", "none": SAMPLES}  # of metrics; all other units are of time
 BUSY = "busy"
 
 
@@ -68,7 +68,7 @@ class Speedscope:
         if len(units) > 1:
             raise Malformed(f"its profiles are in several units: {', '.join(sorted(units))[:200]}")
         unit = units.pop() if units else "none"
-        metric = NAMES.get(unit, BUSY)
+        metric = METRIC_NAMES.get(unit, BUSY)
         counted = CountedStacks({SAMPLES: "", metric: unit})
         for number, thread in enumerate(found.profiles):
             for stack, weight in _stacks(thread, f"$.profiles[{number}]"):
