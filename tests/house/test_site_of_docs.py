@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, lack
 
+SPHINX = [sys.executable, "-m", "sphinx", "-q", "-n", "-W", "--keep-going"]  # other flags have it read all documents again
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not all(map(find_spec, ("sphinx", "myst_parser", "furo"))):
         lack("sphinx, myst-parser and furo")
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-q", "-n", "-W", "--keep-going", "-d", str(folder / "doctrees")]
-    done = subprocess.run(
-        [*command, "-b", "html", str(ROOT / "docs"), str(folder / "html")], capture_output=True, text=True, check=False
-    )
+    command = [*SPHINX, "-d", str(folder / "doctrees"), "-b", "html", str(ROOT / "docs"), str(folder / "html")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return folder / "html"
 
@@ -41,17 +41,6 @@ def test_the_search_finds_a_word_of_a_document(site: Path) -> None:
 
 def test_all_commands_are_a_manual_page(site: Path) -> None:
     folder = site.parent
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-q",
-        "-d",
-        str(folder / "doctrees"),
-        "-b",
-        "man",
-        str(ROOT / "docs"),
-        str(folder / "man"),
-    ]
+    command = [*SPHINX, "-d", str(folder / "doctrees"), "-b", "man", str(ROOT / "docs"), str(folder / "man")]
     subprocess.run(command, check=True)
     assert "perf check" in (folder / "man" / "perfvcs.1").read_text()
