@@ -7,14 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from perfvcs.check.text import revision
-from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Report
 
 OPEN_VERDICTS = ("inconclusive", "suspected", "not comparable")
-NAME_CHARACTERS = 40  # characters of a job's name
 IMPORT_ADVICE = (
     "To settle what was imported: measure both in turns, store with `perf import --in-turns`, or import ten earlier commits, too"
 )
@@ -38,7 +36,8 @@ def settling(report: Report, pairs: int = 0, noise: Callable[[str], str] = lambd
     command = f"perf check --measure{named} -n {4 * pairs}{on_hosts(scheduler)}"
     job, _ = ours.most_common(1)[0]
     if disturbed := noise(job):
-        return f"Open after {counted(pairs, 'pair')}: {command}; before, for {shorten(job, NAME_CHARACTERS)}: {disturbed}"
+        fact, _, cure = disturbed.partition(": ")
+        return f"Open after {counted(pairs, 'pair')}: {command}; first {cure or fact}"
     return f"Open after {counted(pairs, 'pair')}; four times as many halve an interval: {command}"
 
 

@@ -74,10 +74,10 @@ def warnings(before: Noise, after: Noise) -> list[str]:
     throttled = _difference(before.throttled, after.throttled)
     if throttled:
         found.append(
-            f"the container's CPU quota held processes back for {throttled:.2g} s: raise it (cpu.max), or use fewer threads"
+            f"the container's CPU quota held processes back for {throttled:.2g} s: raise the quota (cpu.max), or use fewer threads"
         )
     if _difference(before.hot, after.hot):
-        found.append("the processor was slowed down by heat: let it cool down, or lower its highest frequency")
+        found.append("the processor was slowed down by heat: let the processor cool down, or lower its highest frequency")
     return found + _settings(after)
 
 
@@ -87,13 +87,13 @@ def _settings(state: Noise) -> list[str]:
         found.append(f"the CPU governor is {state.governor}: sudo cpupower frequency-set -g performance")
     if state.turbo:
         found.append(
-            "turbo is on, so that speed depends on heat and neighbours: switch it off in the firmware, or write 0 to "
+            "turbo is on, so that speed depends on heat and neighbours: switch turbo off in the firmware, or write 0 to "
             "/sys/devices/system/cpu/cpufreq/boost (Intel: 1 to /sys/devices/system/cpu/intel_pstate/no_turbo)"
         )
     if state.battery:
-        found.append("the machine runs on battery: plug it in")
+        found.append("the machine runs on battery: plug the machine in")
     if state.users:
-        found.append(f"{_count(state.users, 'other user')} logged in: measure when they have left, or on a dedicated machine")
+        found.append(f"{_count(state.users, 'other user')} logged in: measure when nobody else is, or on a dedicated machine")
     return found
 
 

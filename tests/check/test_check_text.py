@@ -76,8 +76,8 @@ def test_what_stays_open_after_measuring_is_not_to_be_measured_alike_again() -> 
     said = settling(report(change("inconclusive")), 30)
     assert said == f"Open after 30 pairs; four times as many halve an interval: {measure} -n 120"
     assert "Open after 1 pair; four" in settling(report(change("inconclusive")), 1)
-    noisy = settling(report(change("inconclusive")), 30, lambda job: f"the load was 4 beside {job}")
-    assert noisy == f"Open after 30 pairs: {measure} -n 120; before, for sort: the load was 4 beside sort"
+    noisy = settling(report(change("inconclusive")), 30, lambda job: f"the load was 4 beside {job}: wait")
+    assert noisy == f"Open after 30 pairs: {measure} -n 120; first wait"
 
 
 def test_a_size_at_the_end_of_the_name_is_not_repeated() -> None:

@@ -123,7 +123,7 @@ def test_a_quiet_machine_gets_no_warning() -> None:
         ({}, {"hot": 3}, "slowed down by heat"),
         ({}, {"governor": "powersave"}, "the CPU governor is powersave: sudo cpupower"),
         ({}, {"turbo": True}, "turbo is on"),
-        ({}, {"battery": True}, "runs on battery: plug it in"),
+        ({}, {"battery": True}, "runs on battery: plug the machine in"),
         ({}, {"users": 1}, "1 other user is logged in"),
         ({}, {"users": 2}, "2 other users are logged in"),
     ],
