@@ -303,7 +303,9 @@ class Repository:
             ]
         for state, side in zip((baseline, target), sides, strict=True):
             if not side:
-                raise NothingToCompare(f"{state.name} has no profiles: measure it with `perf collect`, or both with --measure")
+                raise NothingToCompare(
+                    f"{state.name} has no profiles: measure it with `{state.collecting}`, or both with `perf check --measure`"
+                )
         report = compare(
             sides[0], sides[1], method=method, rules=self.rules, delta=delta, within=within, history=history,
             read=self.profiles, overall=True,

@@ -35,6 +35,13 @@ class State:
         return self.product or self.commit[:10] + ("+" if self.dirty and not self.below else "")
 
     @property
+    def collecting(self) -> str:
+        """The command that measures it."""
+        if self.product:
+            return f"perf collect --against {self.product}=..."
+        return "perf collect" if self.name.endswith("+") else f"perf collect {self.name}"
+
+    @property
     def key(self) -> str:
         """What names it and nothing else: the commit, and the hash of the changes on top."""
         return self.commit + (f"+{self.dirty}" if self.dirty else "")

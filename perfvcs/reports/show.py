@@ -76,7 +76,7 @@ def subject_of(repository: Repository, names: Sequence[str], *, delta: float | N
 def _one(repository: Repository, state: State) -> Subject:
     profiles = repository.profiles([one.header for one in repository.measured(state)])
     if not profiles:
-        raise NothingToCompare(f"{state.name} has no profiles: measure it with `perf collect`")
+        raise NothingToCompare(f"{state.name} has no profiles: measure it with `{state.collecting}`")
     return Subject(_title(repository, state), profiles)
 
 
