@@ -32,8 +32,10 @@ def adopt_orphans() -> None:
 
 def alive() -> list[psutil.Process]:
     """The processes below this one that run; those that have ended are taken away."""
-    found = []
-    for number in _below(os.getpid()):
+    found, numbers, before = [], set(_below(os.getpid())), None
+    while numbers != before:  # an orphan that becomes ours while we read is on no list that is still to be read
+        numbers, before = set(_below(os.getpid())), numbers
+    for number in numbers:
         with contextlib.suppress(psutil.NoSuchProcess, ChildProcessError):
             process = psutil.Process(number)
             if process.status() != psutil.STATUS_ZOMBIE:
