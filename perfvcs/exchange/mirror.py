@@ -11,6 +11,7 @@ from pathlib import Path
 from perfvcs import wholefile
 from perfvcs.descriptors import entries, make_folder, remove
 from perfvcs.errors import PerfError
+from perfvcs.exchange import folders
 from perfvcs.exchange.difference import StoreDifference
 from perfvcs.git.bare import Bare, Fault, GitFailed
 from perfvcs.git.remote import SETTINGS_NAME, Remote, RemoteFailed
@@ -244,10 +245,13 @@ class Mirror:
         """A commit with these changes on top of a remote's, or the first one: each path gets a blob, or a document, or goes."""
         branch = "refs/outgoing/tip"
         self._known.run("update-ref", "-d", branch)
+        head = self._store.head() if len(changes) > folders.WORTHWHILE_FILES else None
+        trees = folders.whole(self.reading, tip, head, changes) if head else {}
+        changes = {path: found for path, found in changes.items() if trees.keys().isdisjoint(folders.above(path))}
         with closing(Import(self._known, branch)) as stream:
             blobs = {path: stream.blob(found) if isinstance(found, bytes) else found for path, found in changes.items()}
             first = {} if tip else {"format": stream.blob(STORE_FORMAT)}
-            stream.commit(tip, who, when, message, {**first, **blobs})
+            stream.commit(tip, who, when, message, {**first, **blobs}, trees)
             stream.finish()
         return self._resolved(branch) or ""
 

@@ -118,16 +118,23 @@ class Import:
             if words[0] != b"missing":
                 yield _Entry(path, words[1], words[2].decode())
 
-    def commit(self, parent: str | None, who: str, when: int, message: str, changes: Mapping[str, str | None]) -> None:
-        """One commit on the branch: each path gets its blob, or goes where that is None."""
+    def commit(
+        self, parent: str | None, who: str, when: int, message: str, changes: Mapping[str, str | None],
+        trees: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        """One commit on the branch: each path gets its blob, or goes where that is None; each folder of ``trees`` gets its tree.
+
+        ``when``: seconds since 1970.
+        """
         text = message.replace("\0", " ").encode("utf-8", "replace")
         self.write(b"commit %s\ncommitter %s %d +0000\n" % (self._branch.encode(), who.encode("utf-8", "replace"), when))
         self.write(b"data %d\n%s\n" % (len(text), text))
         if parent:
             self.write(b"from %s\n" % parent.encode())
-        for path in sorted(
-            changes
-        ):  # fast-import looks through a folder for each path: one folder after the other stays in the caches
+        for path, tree in (trees or {}).items():
+            self.write(b"M 040000 %s %s\n" % (tree.encode(), quote(path)))
+        # fast-import looks through a folder for each path: one folder after the other stays in the caches
+        for path in sorted(changes):
             blob = changes[path]
             self.write(b"D %s\n" % quote(path) if blob is None else b"M 100644 %s %s\n" % (blob.encode(), quote(path)))
 

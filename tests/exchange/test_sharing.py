@@ -18,7 +18,7 @@ from conftest import Project, Said
 from samples import noisy, sample_profile
 from waiting import happens
 
-from perfvcs.exchange import mirror, push
+from perfvcs.exchange import folders, mirror, push
 from perfvcs.exchange.mirror import Mirror
 from perfvcs.git import remote
 from perfvcs.git.bare import Bare
@@ -524,6 +524,34 @@ def test_a_path_that_leads_elsewhere_refuses_the_whole_fetch(ada: Clone, bob: Cl
         assert "nothing was pulled" in said.err
         assert said.err.count("\n") == 1
     assert len(bob.paths()) == 1
+
+
+def test_folders_that_a_remote_does_not_have_go_as_trees(
+    ada: Clone, bob: Clone, forge: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, whole = [], folders.whole
+    monkeypatch.setattr(folders, "WORTHWHILE_FILES", 0)
+    monkeypatch.setattr(folders, "whole", lambda *given: found.append(whole(*given)) or found[-1])
+    bob.measure(1)
+    bob.perf("push")
+    ada.measure(2, 3)
+    gone, *_ = ada.measure(4, 5, revision="HEAD~1")
+    ada.perf("push")
+    assert all(found)
+    assert gone.startswith(next(iter(found[1])))
+    bob.perf("pull")
+    assert bob.paths() == ada.paths() | bob.paths() == listed(forge)
+    store = Bare(Repository.find(ada.project.root).store.path.absolute())
+    head = Repository.find(ada.project.root).store.head()
+    assert head
+    blobs: dict[str, str | bytes | None] = {one.path: one.blob for one in store.listing(head)}
+    assert {len(path) for path in whole(store, None, head, blobs)} == {2}
+    blobs[gone] = None
+    torn = whole(store, None, head, blobs)
+    assert torn and not any(gone.startswith(path) for path in torn)
+    (folder, *_) = torn
+    more = whole(store, None, head, {**blobs, f"{folder}/another.json": b"{}"})
+    assert folder not in more, "what the store does not have is not left out"
 
 
 def test_more_files_than_anybody_has_are_refused(ada: Clone, bob: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
