@@ -14,6 +14,7 @@ from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import perfvcs
@@ -235,7 +236,7 @@ def _security(make: type[Security], tls: Tls, *, encrypted: bool) -> Security | 
     for name, path in (("ca", tls.ca), ("cert", tls.cert), ("key", tls.key)):
         if not path:
             raise Unusable(f"--tls-{name} is missing: --tls-ca, --tls-cert and --tls-key belong together")
-        if not os.access(path, os.R_OK):
+        if not Path(path).is_file() or not os.access(path, os.R_OK):
             raise Unusable(f"--tls-{name}: {path} cannot be read: correct the path")
     return make(tls_ca_file=tls.ca, tls_client_cert=tls.cert, tls_client_key=tls.key, require_encryption=encrypted)
 
@@ -259,6 +260,10 @@ def _client(address: Any, scheduler: str, security: Security | None) -> Client:
             ) from None
         if any("version" in str(one).lower() for one in causes):
             raise Unusable(f"the scheduler at {scheduler} has another version of Dask: install the same everywhere") from None
+        if any(isinstance(one, ConnectionResetError) for one in causes):
+            raise Unusable(
+                f"what answers at {scheduler} closes the connection: check the address, and write tls:// for a scheduler with certificates"
+            ) from None
         raise Unusable(
             f"no scheduler answers at {scheduler} within {ANSWER:g} s: check the address, and that `dask scheduler` runs"
         ) from None

@@ -233,6 +233,8 @@ def test_certificates(job: Project, perf: Perf, tmp_path: Path, monkeypatch: pyt
         monkeypatch.setattr(connection, "ANSWER", 10.0)
         right = refused(perf, secret.address, "--tls-ca", str(tmp_path / "ours.pem"), *options["ours"])
         assert "has no workers" in right
+        assert "closes the connection: check the address, and write tls://" in refused(perf, secret.address.replace("tls", "tcp"))
+    assert "--tls-ca: / cannot be read" in refused(perf, secret.address, "--tls-ca", "/", *options["ours"])
     assert "--tls-ca: nowhere cannot be read" in refused(perf, secret.address, "--tls-ca", "nowhere", *options["ours"])
     assert "go with --scheduler" in perf("collect", "--tls-ca", "x", code=2).err
     assert job.root.is_dir()
