@@ -117,7 +117,12 @@ def _of_folder(name: str, folder: Path, revision: str = "") -> Product:
             raise UsageError(f"{OPTION} {name}=...: {folder} is not the top of a git repository, so that it has no `{revision}`")
         return Product(name, _digest(name, "folder", _content(folder)), folder=folder)
     if revision:
-        commit = repository.resolve(revision)
+        try:
+            commit = repository.resolve(revision)
+        except UnknownRevision:
+            raise UsageError(
+                f"{OPTION} {name}=...: `{revision}` is not a revision of {folder}: see `git branch -a` and `git tag` there"
+            ) from None
         return Product(name, _digest(name, "folder", repository.tree(commit)), folder=folder, commit=commit)
     head = repository.head
     if head is None:
@@ -168,13 +173,18 @@ def _first_word(command: str) -> str:
 
 
 def _content(folder: Path) -> str:
-    """SHA-256 over the names and contents of all files that would be copied."""
+    """SHA-256 over the names and contents of all files that would be copied; raises UsageError for what is not copied."""
     found = hashlib.sha256()
     for parent, folders, files in os.walk(folder):
         folders[:] = sorted(set(folders) - set(UNCOPIED(parent, folders)))
         for name in sorted(files):
             path = Path(parent, name)
-            content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
+            if not path.is_symlink() and not path.is_file():  # reading a pipe would wait for ever
+                raise UsageError(f"{OPTION}: {path} is neither a file nor a link, and is not copied: name another folder")
+            try:
+                content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
+            except OSError as error:
+                raise UsageError(f"{OPTION}: {path} cannot be read ({error.strerror}): name another folder") from None
             found.update(f"{path.relative_to(folder)}\0{len(content)}\0".encode("utf-8", "surrogateescape") + content)
     return found.hexdigest()
 

@@ -32,7 +32,8 @@ def following(
     """
     moved = [change for change in report.changes if change.word in MOVED_VERDICTS and change.accepted is None]
     if not moved:
-        return settling(report, pairs, lambda job: _noise(repository, target, job), scheduler)
+        products = [one.product for one in (baseline, target) if one.product]
+        return settling(report, pairs, lambda job: _noise(repository, target, job), scheduler, products)
     if not is_committed(report):
         return ""
     return _located(repository, baseline, target, report, moved, shown=shown, scheduler=scheduler)

@@ -71,6 +71,12 @@ def test_what_is_open_can_be_measured() -> None:
     assert settling(report(change("suspected", accepted="wanted"))) == ""
 
 
+def test_what_is_open_between_products_is_measured_with_them() -> None:
+    given = report(change("inconclusive"))
+    assert settling(given, products=["fork"]) == "To settle it: perf check --against fork=..."
+    assert settling(given, products=["a", "b"]) == "To settle it: perf collect --against a=... --against b=..."
+
+
 def test_what_stays_open_after_measuring_is_not_to_be_measured_alike_again() -> None:
     measure = "perf check --measure 1f0e2a3b4c5d 8c7f6a1d0e5b"
     said = settling(report(change("inconclusive")), 30)

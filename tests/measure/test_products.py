@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -142,13 +143,17 @@ def test_a_folder_without_git_is_copied(project: Project, tmp_path: Path) -> Non
         (["new=ls 'x"], "No closing quotation"),
         (["new=plain@main"], "not the top of a git repository"),
         (["new=empty"], "has no commits yet"),
-        (["new=.@nothing"], "`nothing` is not a revision here"),
+        (["new=.@nothing"], "`nothing` is not a revision of /"),
+        (["new=pipes"], "pipes/pipe is neither a file nor a link, and is not copied"),
+        (["new=/proc/self/task"], "cannot be read ("),
         (["new=ls", "new=cat"], "two products are called `new`"),
         ([f"p{number}=ls" for number in range(8)], "8 products are more than the 7"),
     ],
 )
 def test_what_is_not_a_product_is_refused_in_one_line(sorting: Project, perf: Perf, options: list[str], said: str) -> None:
     (sorting.root / "plain").mkdir()
+    (sorting.root / "pipes").mkdir()
+    os.mkfifo(sorting.root / "pipes/pipe")
     Project(sorting.root / "empty")
     done = perf("collect", *(word for option in options for word in ("--against", option)), code=None)
     assert done.code == 2 and said in done.err and done.err.count("\n") == 1
