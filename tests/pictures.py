@@ -413,3 +413,8 @@ def figures(view: View[Any], subject: Subject) -> list[figure]:
     layout = rendered(view, subject)
     packed(layout)
     return sorted(layout.select({"type": figure}), key=lambda plot: int(plot.id.lstrip("p")))  # type: ignore[attr-defined]
+
+
+def said(plot: figure) -> str:
+    """The title of a figure on one line, and its caption."""
+    return " ".join(part.text.replace("\n", " ") for part in (plot.title, *plot.below) if hasattr(part, "text"))

@@ -78,9 +78,9 @@ class Comparison(View[list[SamplePair]]):
         assert some is not None
         magnitude = float(np.median(np.abs(np.concatenate([side.values for side in (before, after) if side]))))
         chosen = scale(magnitude, some.meaning.unit)
-        plot = canvas(
-            _title(before, after, verdict), f"{metric_name(some.metric)} ({chosen.unit})".replace(" ()", ""), "", height=270
-        )
+        title, caption = _titled(before, after, verdict)
+        label = f"{metric_name(some.metric)} ({chosen.unit})".replace(" ()", "")
+        plot = canvas(title, label, "", caption=caption, height=256)
         from bokeh.models import FixedTicker, Range1d
 
         plot.y_range = Range1d(start=-0.55, end=1.55)
@@ -186,15 +186,16 @@ def _called(measured: str) -> str:
     return measured[:8] if COMMIT.match(measured) else shorten(measured, PRODUCT)
 
 
-def _title(before: DrawnSample | None, after: DrawnSample | None, verdict: Change | None) -> str:
+def _titled(before: DrawnSample | None, after: DrawnSample | None, verdict: Change | None) -> tuple[str, list[str]]:
+    """The title with the verdict's effect, and the sentences of the caption."""
     if before is None or after is None:
-        return "only the target was measured" if before is None else "only the baseline was measured"
+        return "only the target was measured" if before is None else "only the baseline was measured", []
     counts = [len(side.medians[0]) for side in (before, after)]
-    differs = "\nmeasured in different environments" if before.environment != after.environment else ""
-    alone = "\none execution has no interval" if 1 in counts else ""
+    caption = ["measured in different environments"] if before.environment != after.environment else []
+    caption += ["one execution has no interval"] if 1 in counts else []
     said = (
         f"\n{seen(verdict)[0]} {change_text(verdict.effect, verdict.low, verdict.high)}"
         if verdict and verdict.effect is not None
         else ""
     )
-    return f"{counts[0]} and {counts[1]} executions{said}{differs}{alone}"
+    return f"{counts[0]} and {counts[1]} executions{said}", caption

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from perfvcs.statistics.multivariate.counters import CounterCluster, Structure
     from perfvcs.statistics.multivariate.dendrogram import ClusterTree
 
-ROW = 24  # pixels
+ROW, AROUND = 24, 122  # pixels of a branch, and of what is around them all
 MARKERS = (
     "circle",
     "square",
@@ -74,8 +74,9 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
 
     def _draw(self, unit: DrawnUnit, mine: list[Part]) -> figure:
         found, clusters, count, rows = self._compared(mine)
-        heading = f"{plain(unit.title)}\n{_summary(found, count, rows)}"
-        plot = canvas(heading, "distance (0: together, 1: unrelated)", "", tools="xpan,xwheel_zoom,reset,save")
+        summary, *notes = _summary(found, count, rows)
+        title, label = f"{plain(unit.title)}\n{summary}", "distance (0: together, 1: unrelated)"
+        plot = canvas(title, label, "", caption=notes, height=AROUND, tools="xpan,xwheel_zoom,reset,save")
         if found.counters:
             self._branches(plot, found, clusters)
         return plot
@@ -103,7 +104,7 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
 
         tree, names = structure.tree, [metric_name(name) for name in structure.counters]
         leaves, forks = _layout(tree, max(self.rows, len(tree.clusters)))
-        plot.height = ROW * len(leaves) + 150
+        plot.height = (plot.height or 0) + ROW * len(leaves)
         plot.x_range = Range1d(start=-0.03, end=1.03, bounds=(-0.1, 1.1))
         plot.y_range = Range1d(start=len(leaves) - 0.4, end=-0.6)
         plot.ygrid.visible = False
@@ -228,8 +229,8 @@ def _runs(counters: list[Part], side: int) -> list[NDArray[np.float64]]:
     return found
 
 
-def _summary(structure: Structure, count: int, rows: int) -> str:
-    """The numbers of counters that are drawn and left out, in words."""
+def _summary(structure: Structure, count: int, rows: int) -> list[str]:
+    """The numbers of counters that are drawn and left out, in sentences."""
     shown = len(structure.counters)
     text = f"{shown} of {count} counters" if shown < count else f"{count} counters"
     out = [
@@ -238,10 +239,10 @@ def _summary(structure: Structure, count: int, rows: int) -> str:
         if names
     ]
     if not shown:
-        return f"no counter to draw: {', '.join(out)}"
+        return [f"no counter to draw: {', '.join(out)}"]
     clusters = len(structure.tree.clusters)
-    text += f" in {counted(clusters, 'cluster')}\n{rows:,} observations"
-    return text + (f"\nleft out: {', '.join(out)}" if out else "")
+    text += f" in {counted(clusters, 'cluster')}"
+    return [text, f"{rows:,} observations", *([f"left out: {', '.join(out)}"] if out else [])]
 
 
 def _width(label: int | None, cluster: CounterCluster | None) -> int:

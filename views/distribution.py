@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.drawing.canvas import BLUE, INK, VERMILLION, canvas, hover, legend, lines, source, stack, thin
+from perfvcs.drawing.canvas import BLUE, INK, VERMILLION, canvas, hover, legend, source, stack, thin
 from perfvcs.drawing.clusters import ClusterCentres, clusters
 from perfvcs.drawing.samples import DrawnSample, samples
 from perfvcs.drawing.units import NOTHING_USABLE
@@ -65,17 +65,14 @@ class Distribution(View[list[DrawnSample]]):
         many = len(values) >= MANY and values[0] < values[-1]
         what = "measurements" if sample.iteration.any() else "executions"
         title = f"distribution of {len(values):,} {what}" if len(values) > 1 else "a single value has no distribution"
-        if not many and len(values) > 1:
-            title += (
-                "\neach step is one value: too few for a histogram"
-                if values[0] < values[-1]
-                else f"\nall equal: {number(values[0])}"
-            )
         groups = clusters(sample) if many else None
-        title = lines([title, groups.text(sample.meaning.unit)]) if groups else title
+        notes = [groups.text(sample.meaning.unit)] if groups else []
+        if not many and len(values) > 1:
+            steps = values[0] < values[-1]
+            notes = ["each step is one value: too few for a histogram" if steps else f"all equal: {number(values[0])}"]
         x_label = f"{metric_name(sample.metric)} ({chosen.unit})".replace(" ()", "")
         below = what if many else "share at or below (%)"
-        plot = canvas(title, x_label, below, height=276 + 14 * (1 + title.count("\n")))
+        plot = canvas(title, x_label, below, caption=notes)
         scaled = values * chosen.factor
         if values[0] == values[-1]:  # bokeh's own range about one number is as narrow as rounding
             around = 0.05 * abs(float(scaled[0])) or 1.0

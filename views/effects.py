@@ -74,8 +74,8 @@ class Effects(View[list[list[Change]]]):
         having = [change for change in changes if change.effect is not None]
         drawn = having[: self.rows]
         edge = _edge(drawn)
-        title = "\n".join(_notes(changes, drawn, edge))
-        plot = canvas(title, _direction(better), "", height=ROW * len(drawn) + 130, tools="")
+        title, *notes = _notes(changes, drawn, edge)
+        plot = canvas(title, _direction(better), "", caption=notes, height=ROW * len(drawn) + 130, tools="")
         plot.toolbar_location = None
         plot.x_range, plot.y_range = Range1d(start=-1.04 * edge, end=1.04 * edge), Range1d(start=-0.5, end=len(drawn) - 0.4)
         ticks = _ticks(edge)

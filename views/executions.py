@@ -59,8 +59,8 @@ class Executions(View[list[DrawnSample]]):
         drawn = thin(sample.values, self.points)
         execution, values, mark = sample.execution[drawn], sample.values[drawn], sample.mark[drawn]
         chosen = scale(float(np.median(np.abs(sample.values))), sample.meaning.unit)
-        title = summary(sample) + thinned(len(drawn), len(sample.values))
-        plot = canvas(title, "execution", f"{metric_name(sample.metric)} ({chosen.unit})".replace(" ()", ""))
+        label = f"{metric_name(sample.metric)} ({chosen.unit})".replace(" ()", "")
+        plot = canvas(summary(sample), "execution", label, caption=[*_spread(sample), *thinned(len(drawn), len(sample.values))])
         plot.xaxis.ticker = AdaptiveTicker(min_interval=1, num_minor_ticks=0)
         plot.xgrid.visible = False
         entries: list[tuple[str, list[Any]]] = []
@@ -130,7 +130,7 @@ class Executions(View[list[DrawnSample]]):
 
 
 def summary(sample: DrawnSample) -> str:
-    """Two lines that say what is drawn, in words: how often measured, the centre, and how far the values spread."""
+    """Two lines that say what is drawn, in words: how often measured, and the centre."""
     executions, rows = len(sample.medians[0]), len(sample.values)
     found = sample.centre
     count = counted(executions, "execution") + (f", {rows:,} measurements" if rows != executions else "")
@@ -138,6 +138,12 @@ def summary(sample: DrawnSample) -> str:
         return f"{count}: all were repeated and left out"
     if executions == 1:
         return f"{count}: {quantity(found.value, sample.meaning.unit)}\none execution has no interval"
-    low, high = float(sample.values.min()), float(sample.values.max())
-    spread = f", range {percent((high - low) / abs(found.value)).lstrip('+')}" if found.value else ""
-    return f"{count}\nmean {found.text(sample.meaning.unit)}{spread}"
+    return f"{count}\nmean {found.text(sample.meaning.unit)}"
+
+
+def _spread(sample: DrawnSample) -> list[str]:
+    """How far the values of several executions spread, as a part of their centre."""
+    found = sample.centre
+    if found is None or not found.value or len(sample.medians[0]) == 1:
+        return []
+    return [f"range {percent(float(sample.values.max() - sample.values.min()) / abs(found.value)).lstrip('+')}"]

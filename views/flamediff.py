@@ -46,7 +46,7 @@ class Flamediff(FlameView):
         for flame in flames(data, self.points):
             found = contrast(flame)
             changes = _changes(flame, found)
-            parts.append([*flame.heading(flame.amount(0, 1), *_gone(flame, found)).splitlines(),
+            parts.append([flame.title, flame.amount(0, 1), *_gone(flame, found), *flame.left_out(),
                           *branches(flame, found.change, found.sure, changes, width)])  # fmt: skip
         return "\n\n".join("\n".join(fitted(line, width) for line in lines) for lines in parts)
 
@@ -115,13 +115,12 @@ def _draw(flame: Flame) -> figure:
         for value, sure in zip(found.change.tolist(), found.sure.tolist(), strict=True)
     ]
     told = {"sign": signs, "fill": _colours(found), "change": _changes(flame, found)}
-    return draw(flame, flame.heading(*_lines(flame, found, sides)), sides, told)
+    return draw(flame, flame.amount(0, 1), _lines(flame, found, sides), sides, told)
 
 
 def _lines(flame: Flame, change: BoxChange, sides: list[int]) -> list[str]:
     """What widths and colours mean, and what is in the baseline only, which has no width in the target."""
-    lines = [flame.amount(0, 1)]
-    lines.append("widths: the target's" if 1 in sides else "widths: the baseline's, the target has nothing")
+    lines = ["widths: the target's" if 1 in sides else "widths: the baseline's, the target has nothing"]
     if flame.metric == SAMPLE_METRIC:
         lines += ["▲ orange: a larger share in the target, ▼ blue: a smaller one", "grey: as before, or no more than chance"]
         lines.append(f"full colour: {100 * change.full:.2g} points, the largest change")

@@ -42,7 +42,7 @@ def _draw(flame: Flame, known: dict[str, str]) -> figure:
     which = ", of the baseline" if flame.subject.baseline else ""
     tints = _by_file(flame, known)
     plot = draw(
-        flame, flame.heading(flame.amount(side) + which), [side],
+        flame, flame.amount(side) + which, [], [side],
         {"fill": [tints.get(file, TINTS[-1]) for _, file in flame.parts]},
     )  # fmt: skip
     swatches = [

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from perfvcs.drawing.bars.amounts import text as name_of
-from perfvcs.drawing.canvas import BLUE, CYCLE, HOVER, INK, VERMILLION, canvas, hover, legend, lines, plain, source, stack
+from perfvcs.drawing.canvas import BLUE, CYCLE, HOVER, INK, VERMILLION, canvas, hover, legend, plain, source, stack
 from perfvcs.drawing.heat.cells import jobs, numbered, seconds
 from perfvcs.drawing.streams import Stream, stream
 from perfvcs.drawing.units import (
@@ -98,8 +98,8 @@ class Flow(View[list[OverTime]]):
         columns = timed if all(own.unit for own in timed) else columns
         streams = [stream(side, own, self.top) for side, own in zip(kept, columns, strict=True)]
         styles = styles if len(styles) > 1 else [("mean", BLUE, "solid")]
-        notes = [part for part in (heading, without) if part]
-        picture = _Picture(streams, styles, metric, kept[0].units[0].job, kept[0].meaning.unit, notes)
+        notes = [without] if without else []
+        picture = _Picture(streams, styles, metric, kept[0].units[0].job, kept[0].meaning.unit, heading, notes)
         piled = [place for place, one in enumerate(streams) if len(one.parts) > 1 and not (one.parts < 0).any()]
         if piled and len(streams) == 1:
             return [picture.pile(0)]
@@ -111,13 +111,14 @@ class Flow(View[list[OverTime]]):
 
 @dataclass(frozen=True)
 class _Picture:
-    """The courses of one metric, their styles, the job's label, the unit, and further notes."""
+    """The courses of one metric, their styles, the job's label, the unit, a heading where jobs are several, and further notes."""
 
     streams: Sequence[Stream]
     styles: Sequence[tuple[str, str, str]]
     metric: str
     job: str
     unit: str
+    heading: str
     notes: Sequence[str]
 
     @cached_property
@@ -139,7 +140,8 @@ class _Picture:
         counted = [self._counted(one) for one in self.streams]
         if len(set(counted)) > 1:
             counted = [f"{name}: {text}" for (name, *_), text in zip(self.styles, counted, strict=True)]
-        plot = self._canvas([*self.notes, *dict.fromkeys(counted), *(notes if far else [])], 300)
+        merged = dict.fromkeys(note for one in self.streams for note in _merged(one))
+        plot = self._canvas([*dict.fromkeys(counted), *merged, *self.notes, *(notes if far else [])], 314)
         if not far:
             plot.y_range = DataRange1d(start=0)
         entries: list[tuple[str, list[Any]]] = []
@@ -154,8 +156,8 @@ class _Picture:
         from bokeh.models import DataRange1d, Line, VArea
 
         one, (across, up) = self.streams[number], self.scales
-        alone = [*self.notes, self._counted(one)]
-        plot = self._canvas([f"{self.styles[number][0]}: its parts"] if above else alone, 330)
+        alone = [self._counted(one), *_merged(one), *self.notes]
+        plot = self._canvas([f"{self.styles[number][0]}: its parts"] if above else alone, 344)
         plot.y_range = DataRange1d(start=0) if other is None else other.y_range
         if above is not None:
             plot.x_range = above.x_range
@@ -208,18 +210,22 @@ class _Picture:
         across, up = self.scales
         label = f"{metric_name(self.metric)} ({up.unit})".replace(" ()", "")
         below = f"time ({across.unit})" if across.unit else "measurement"
-        title = lines(notes)
-        return canvas(title, below, label, height=height + 14 * (1 + title.count("\n")))
+        title, *caption = notes
+        return canvas("\n".join(filter(None, [self.heading, title])), below, label, caption=caption, height=height)
 
     def _moments(self, stream: Stream) -> list[str]:
         return [quantity(value, "s") if stream.unit else number(value + 1) for value in stream.x.tolist()]
 
     def _counted(self, stream: Stream) -> str:
-        """The number of executions at each moment, and the meaning of a point."""
+        """The number of executions at each moment."""
         most, least = int(stream.count.max()), int(stream.count.min())
         text = f"mean of {most:,} executions, a band for each moment" if most > 1 else "one execution has no interval"
-        text += f", of {least:,} where fewest still ran" if least < most else ""
-        return text + (f"\n{stream.rows:,} rows, each point is the mean of {stream.step:,} moments" if stream.step > 1 else "")
+        return text + (f", of {least:,} where fewest still ran" if least < most else "")
+
+
+def _merged(stream: Stream) -> list[str]:
+    """What a point stands for, where it is more than one moment."""
+    return [f"{stream.rows:,} rows, each point is the mean of {stream.step:,} moments"] if stream.step > 1 else []
 
 
 def _flows(profile: Profile, metric: str) -> bool:

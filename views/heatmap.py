@@ -103,7 +103,7 @@ class Heatmap(View[list[Compared]]):
         from bokeh.models.layouts import Row
 
         if not sheet.names:
-            return canvas("\n".join([sheet.title, *sheet.notes]), "", "", height=120)
+            return canvas(sheet.title, "", "", caption=sheet.notes, height=120)
         found = scheme(sheet, log=self.log)
         plots = [draw(sheet, panel, found) for panel in sheet.panels]
         if len(plots) == 1:

@@ -22,7 +22,7 @@ from perfvcs.drawing.canvas import (
     source,
     stack,
 )
-from perfvcs.drawing.commits.chart import TOOLTIP, Chart, environments, folded, grouped, places, texts
+from perfvcs.drawing.commits.chart import TOOLTIP, Chart, environments, grouped, places, texts
 from perfvcs.drawing.commits.steps import (
     LOUD,
     UNJUDGED,
@@ -108,8 +108,9 @@ class _Drawing:
         from bokeh.models import Range1d
 
         chart = self.chart
-        lines = folded([*chart.notes(), *changes_in_words(chart)])
-        plot = canvas("\n".join(lines), "commit, oldest first", chart.label, height=310 + 14 * len(lines), y_axis=axis)
+        commits, *notes = chart.notes()
+        title = " · ".join([commits, *changes_in_words(chart)])
+        plot = canvas(title, "commit, oldest first", chart.label, caption=notes, height=324, y_axis=axis)
         chart.along(plot)
         low, high = chart.bounds(axis)
         named_above = any(series.steps for series in chart.group) and axis == "linear"

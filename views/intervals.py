@@ -56,15 +56,15 @@ class Intervals(View[list[list[Series]]]):
         low, high = chart.bounds()
         executions = [value for series in chart.group for point in chart.points(series) for value in point.medians]
         dotted = 0 < len(executions) <= self.dots
-        notes = [*chart.notes(), *_notes(chart)]
+        versions, *notes = chart.notes()
         if dotted:
             found = np.array(executions) * chart.scale.factor
             span = high - low
             low, high = min(low, max(found.min(), low - span)), max(high, min(found.max(), high + span))
             beyond = int(((found < low) | (found > high)).sum())
             notes += [f"{counted(beyond, 'execution')} beyond the edge"] if beyond else []
-        lines = folded(notes)
-        plot = canvas("\n".join(lines), "version, oldest first", chart.label, height=330 + 14 * len(lines))
+        title = " · ".join([versions, *_notes(chart)])
+        plot = canvas(title, "version, oldest first", chart.label, caption=notes, height=344)
         chart.along(plot)
         plot.y_range = Range1d(start=low, end=high + 0.08 * (high - low))
         entries: list[tuple[str, list[Any]]] = []

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.drawing.canvas import BLUE, CYCLE, INK, MUTED, canvas, hover, legend, lines, source, stack, thin, thinned, usual
+from perfvcs.drawing.canvas import BLUE, CYCLE, INK, MUTED, canvas, hover, legend, source, stack, thin, thinned, usual
 from perfvcs.drawing.clusters import CLUSTER_MARKERS, clusters
 from perfvcs.drawing.samples import DrawnSample, samples
 from perfvcs.plugins import Count
@@ -107,15 +107,13 @@ class _Pairs:
         groups = clusters(sample)
         values, beyond = sample.values[self.order], int(((rest < low) | (rest > high)).sum())
         notes = [
-            *heading,
+            *heading[1:],
             *([groups.text(unit)] if groups else []),
             _range(float(values.min()), float(values.max()), unit, beyond),
+            *thinned(len(drawn), len(self.first), "pairs"),
         ]
-        title = lines(notes) + thinned(len(drawn), len(self.first)).replace("rows", "pairs")
         name = metric_name(sample.metric) + (" minus the median of the execution" if len(sample.medians[0]) > 1 else "")
-        plot = canvas(
-            title, f"{name} ({chosen.unit})".replace(" ()", ""), "the next one", height=300 + 14 * (1 + title.count("\n"))
-        )
+        plot = canvas(heading[0], f"{name} ({chosen.unit})".replace(" ()", ""), "the next one", caption=notes, height=314)
         room = 0.03 * (high - low) or 0.05 * abs(high) or 1.0
         ends = [(low - room) * chosen.factor, (high + room) * chosen.factor]
         plot.x_range, plot.y_range = Range1d(start=ends[0], end=ends[1]), Range1d(start=ends[0], end=ends[1])

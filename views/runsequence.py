@@ -15,7 +15,6 @@ from perfvcs.drawing.canvas import (
     canvas,
     hover,
     legend,
-    lines,
     source,
     stack,
     thin,
@@ -73,9 +72,11 @@ class Runsequence(View[list[DrawnSample]]):
         chosen = scale(float(np.median(np.abs(values))), sample.meaning.unit)
         groups = clusters(sample)
         told = [groups.text(sample.meaning.unit)] if groups else []
-        title = lines(["in the order measured; shades: executions", *told]) + thinned(len(drawn), len(values))
         label = f"{metric_name(sample.metric)} ({chosen.unit})".replace(" ()", "")
-        plot = canvas(title, "measurement", label, height=276 + 14 * (1 + title.count("\n")))
+        plot = canvas(
+            "in the order measured; shades: executions", "measurement", label, height=290,
+            caption=[*told, *thinned(len(drawn), len(values))],
+        )  # fmt: skip
         plot.xaxis.formatter = BasicTickFormatter(use_scientific=False)
         starts = np.flatnonzero(np.diff(execution, prepend=-1))
         ends = np.append(starts[1:], len(values))

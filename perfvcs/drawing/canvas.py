@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from perfvcs.check import Change, Word
 from perfvcs.text.characters import shorten
-from perfvcs.text.columns import wrapped
+from perfvcs.text.columns import fitted, wrapped
 
 if TYPE_CHECKING:
     import numpy as np
     from bokeh.models import ColumnDataSource
-    from bokeh.models.renderers import GlyphRenderer
+    from bokeh.models.renderers import GlyphRenderer, Renderer
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
     from numpy.typing import NDArray
@@ -29,7 +29,10 @@ INK, MUTED, GRID = "#1b1f24", "#5b6470", "#e4e7eb"
 CYCLE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
 DASHES = ("solid", "dashed", "dotted", "dotdash", "dashdot")
 FONT = "system-ui, sans-serif"
-HEADING_CHARACTERS = 44  # characters of a line that a telephone has room for
+LINE = 44  # characters of a line of a title or a caption that a telephone has room for
+TITLE_LINES = 2
+LINE_HEIGHT = 14  # pixels
+CAPTION = "caption"
 ENTRY = 50  # characters of an entry of a legend: a fitted model in numbers, on a telephone
 HOVER = 300  # characters of a name in a tooltip; the page's table has all of it
 
@@ -65,17 +68,23 @@ def seen(change: Change) -> tuple[str, MarkStyle]:
 
 
 def canvas(
-    title: str, x_label: str, y_label: str, *, height: int = 290, tools: str = "pan,box_zoom,xwheel_zoom,reset,save",
-    x_axis: Axis = "linear", y_axis: Axis = "linear",
+    title: str, x_label: str, y_label: str, *, caption: Iterable[str] = (), height: int = 290,
+    tools: str = "pan,box_zoom,xwheel_zoom,reset,save", x_axis: Axis = "linear", y_axis: Axis = "linear",
 ) -> figure:  # fmt: skip
     """An empty figure as wide as its place; names in labels come out of ``plain``, units as they are.
 
+    ``title`` is what is drawn, cut to two lines; ``caption`` are sentences on it, below the figure, which the page breaks to its width.
+    ``height`` in pixels is with a title of one line and without a caption; more lines add to it.
     No tool is active at first, so that a page of figures can be scrolled with wheel and finger.
     """
     from bokeh.models.annotations import Title
     from bokeh.plotting import figure
 
-    heading = Title(text=worded(title), text_font_size="12px", text_font=FONT, text_color=INK, text_font_style="normal")
+    lines, notes = titled(title), " · ".join(caption)
+    heading = Title(
+        text=worded("\n".join(lines)), text_font_size="12px", text_font=FONT, text_color=INK, text_font_style="normal"
+    )
+    height += LINE_HEIGHT * (len(lines) - 1 + len(wrapped([notes], LINE)))
     plot = figure(
         title=heading, x_axis_label=worded(x_label), y_axis_label=worded(y_label), height=height,
         sizing_mode="stretch_width", tools=tools, toolbar_location="right", active_drag=None, active_scroll=None,
@@ -91,7 +100,18 @@ def canvas(
         )  # fmt: skip
     for grid in plot.grid:
         grid.grid_line_color = GRID
+    if notes:
+        below = Title(
+            name=CAPTION, text=worded(notes), text_font_size="12px", text_font=FONT, text_color=MUTED, text_font_style="normal"
+        )
+        plot.add_layout(below, "below")
     return plot
+
+
+def titled(title: str) -> list[str]:
+    """A title on two lines at most, each as long as a telephone has room for; an ellipsis stands for what is left out."""
+    lines = wrapped(title.split("\n"), LINE)
+    return lines if len(lines) <= TITLE_LINES else [*lines[: TITLE_LINES - 1], fitted(" ".join(lines[TITLE_LINES - 1 :]), LINE)]
 
 
 def plain(name: str, width: int = 48) -> str:
@@ -152,7 +172,13 @@ def legend(plot: figure, entries: Sequence[tuple[str, Sequence[GlyphRenderer[Any
         glyph_height=14, glyph_width=14, label_height=14, inactive_fill_color=GRID, inactive_fill_alpha=0.6,
     )  # fmt: skip
     listed.items = items
-    plot.add_layout(listed, "below")
+    add_below(plot, listed)
+
+
+def add_below(plot: figure, part: Renderer) -> None:
+    """Puts a legend or a bar of colours between the axis and the caption."""
+    plot.add_layout(part, "below")
+    plot.below = sorted(plot.below, key=lambda one: one.name == CAPTION)
 
 
 def thin(values: NDArray[np.float64], points: int) -> NDArray[np.int64]:
@@ -173,14 +199,9 @@ def thin(values: NDArray[np.float64], points: int) -> NDArray[np.int64]:
     return np.unique(np.concatenate([even, np.array(extremes, dtype=np.int64)]))
 
 
-def lines(texts: Iterable[str]) -> str:
-    """Sentences of a title, on lines that a telephone has room for."""
-    return "\n".join(wrapped((line for text in texts for line in text.split("\n")), HEADING_CHARACTERS))
-
-
-def thinned(drawn: int, count: int) -> str:
-    """The note that goes with ``thin``; empty when every row is drawn."""
-    return "" if drawn == count else f"\n{drawn:,} of {count:,} rows drawn, including the extremes"
+def thinned(drawn: int, count: int, what: str = "rows") -> list[str]:
+    """The note that goes with ``thin``; none when every row is drawn."""
+    return [] if drawn == count else [f"{drawn:,} of {count:,} {what} drawn, including the extremes"]
 
 
 def usual(values: NDArray[np.float64]) -> tuple[float, float]:

@@ -69,7 +69,7 @@ def test_each_unit_has_a_bar_from_zero_the_largest_first() -> None:
     (plot,) = drawn(Subject("x", [made(TWICE)]))
     assert names(plot) == ["b", "a"] and bars(plot) == {"mean": pytest.approx([3.0, 2.0])}  # geometric means, as elsewhere
     assert plot.x_range.start == 0 and plot.x_range.end > 3
-    assert "wall time of 2 units" in plot.title.text and plot.xaxis[0].axis_label == "wall time (s)"
+    assert "wall time of 2 units" in pictures.said(plot) and plot.xaxis[0].axis_label == "wall time (s)"
 
 
 def test_whiskers_are_the_interval_over_executions_and_one_execution_has_none() -> None:
@@ -83,9 +83,9 @@ def test_whiskers_are_the_interval_over_executions_and_one_execution_has_none() 
     assert low == pytest.approx([centre * np.exp(-half)] * 2, rel=1e-5) and high == pytest.approx(
         [centre * np.exp(half)] * 2, rel=1e-5
     )
-    assert "mean of up to 5 executions" in plot.title.text
+    assert "mean of up to 5 executions" in pictures.said(plot)
     (alone,) = drawn(Subject("x", [made([("a", 0, 1.0), ("b", 0, 2.0)])]))
-    assert "one execution has no interval" in alone.title.text
+    assert "one execution has no interval" in pictures.said(alone)
     assert not [one for one in alone.select({"type": ColumnDataSource}) if "low" in one.data]
 
 
@@ -109,7 +109,7 @@ def test_what_is_beyond_the_top_is_one_bar_and_counted() -> None:
     (plot,) = drawn(Subject("x", [made(rows)]), top=5, aggregate="sum")
     assert names(plot) == ["u30", "u29", "u28", "u27", "26 others together"]
     assert bars(plot)["mean"] == [30.0, 29.0, 28.0, 27.0, 26 * 27 / 2]
-    assert "wall time of 4 units, the largest of 30" in plot.title.text
+    assert "wall time of 4 units, the largest of 30" in pictures.said(plot)
     (one,) = drawn(Subject("x", [made(rows)]), top=1)
     assert names(one) == ["u30", "29 others together"]
     (all_but_one,) = drawn(Subject("x", [made(rows[:3])]), top=2)
@@ -140,7 +140,7 @@ def test_recorded_calls_are_summed_up_each_for_as_many_as_it_stands_for() -> Non
     profile = sample_profile(resources=rows, metrics=metrics, job=Job("work", "complexity", "./work"), design=Design(1))
     (plot,) = drawn(Subject("x", [profile]), by="uid")
     assert names(plot) == ["f", "g"] and bars(plot) == {"mean": [21.0, 4.0]}
-    assert "sum of the rows" in plot.title.text
+    assert "sum of the rows" in pictures.said(plot)
     assert [metric for _, metric in together(Subject("x", [profile]))] == ["duration"]
 
 
@@ -151,12 +151,12 @@ def test_call_stacks_are_summed_up_by_function_and_a_sum_that_is_missing_is_zero
     (plot,) = drawn(subject)
     assert names(plot) == ["f (a.py)", "g (b.py)"]
     assert column(plot, "count") == [2, 2] and bars(plot)["mean"][1] == 0.5
-    assert "without the whole process, 12.5" in plot.title.text
+    assert "without the whole process, 12.5" in pictures.said(plot)
 
 
 def test_the_whole_process_stays_where_it_has_no_parts_beside_it() -> None:
     (plot,) = drawn(Subject("x", [made([("work", 0, 3.0), ("part", 0, 1.0)])]))
-    assert len(names(plot)) == 2 and "without" not in plot.title.text
+    assert len(names(plot)) == 2 and "without" not in pictures.said(plot)
 
 
 def test_sizes_executions_and_sessions_keep_their_order() -> None:
@@ -181,7 +181,7 @@ def test_a_bar_is_divided_into_parts_that_add_up() -> None:
 def test_parts_of_two_revisions_stand_above_one_another_with_their_shares() -> None:
     after, before = [made([("a", 0, 3.0), ("b", 0, 1.0)])], [made([("a", 0, 1.0), ("b", 0, 1.0)], commit=pictures.BASELINE)]
     (plot,) = drawn(Subject("x", after, before), by="session", stacked="uid")
-    assert "above: baseline, below: target" in plot.title.text
+    assert "above: baseline, below: target" in pictures.said(plot)
     amounts = [text for one in plot.select({"type": ColumnDataSource}) for text in one.data.get("amount", [])]
     assert set(amounts) == {"1 s, 50.0 %", "3 s, 75.0 %", "1 s, 25.0 %"}
 
@@ -189,7 +189,7 @@ def test_parts_of_two_revisions_stand_above_one_another_with_their_shares() -> N
 def test_parts_below_zero_go_to_the_left() -> None:
     (plot,) = drawn(Subject("x", [made([("a", 0, 3.0), ("b", 0, -2.0)])]), by="session", stacked="unit")
     assert plot.x_range.start < -1.9 and "parts below zero go to the left" not in bars(plot)
-    assert "parts below zero go to the left" in plot.title.text and sorted(value[0] for value in bars(plot).values()) == [
+    assert "parts below zero go to the left" in pictures.said(plot) and sorted(value[0] for value in bars(plot).values()) == [
         -2.0,
         3.0,
     ]
@@ -198,7 +198,7 @@ def test_parts_below_zero_go_to_the_left() -> None:
 def test_metrics_of_one_unit_of_measurement_are_put_together() -> None:
     profile = pictures.measured(metrics=["wall", "cpu", "maxrss"], executions=3)
     (plot,) = drawn(Subject("x", [profile]), stacked="metric", metrics="wall,cpu")
-    assert list(bars(plot)) == ["wall time", "CPU time"] and "together of 1 unit" in plot.title.text
+    assert list(bars(plot)) == ["wall time", "CPU time"] and "together of 1 unit" in pictures.said(plot)
     seconds, *others = drawn(Subject("x", [profile]), by="metric")
     assert names(seconds) == ["wall time", "CPU time"] and not others  # a single metric in bytes has nothing beside it
     assert 'data-view="bars"' in render(Subject("x", [profile]), "bars", {"by": "metric"})

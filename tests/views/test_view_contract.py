@@ -18,6 +18,7 @@ from samples import sample_profile
 
 from perfvcs import page, plugins
 from perfvcs.check import Report
+from perfvcs.drawing.canvas import CAPTION
 from perfvcs.errors import UsageError
 from perfvcs.profile import REPEATED, Environment, Profile, Resources
 from perfvcs.subject import Series, Subject
@@ -233,6 +234,26 @@ def test_a_view_draws_a_subject_or_says_why_not(name: str, about: str) -> None:
 @pytest.mark.parametrize("name", VIEWS)
 def test_every_view_fits_something(name: str) -> None:
     assert any(pictures.refusal(built(name), subject(about)) is None for about in SUBJECTS)
+
+
+@pytest.mark.parametrize("name", [name for name in VIEWS if name != "table"])
+def test_titles_have_two_lines_at_most_and_captions_have_the_rest(name: str) -> None:
+    measured = (
+        pictures.all_of_one(),
+        pictures.all_of_two(),
+        pictures.two(4),
+        pictures.history(30),
+        subject("a history in two places"),
+    )
+    plots = [
+        plot
+        for about in measured
+        if pictures.refusal(built(name), about) is None
+        for plot in pictures.figures(built(name), about)
+    ]
+    titles = [plot.title.text for plot in plots]
+    assert titles and all(len(title.split("\n")) <= 2 and "…" not in title for title in titles)
+    assert all(plot.below[-1].name == CAPTION for plot in plots if any(one.name == CAPTION for one in plot.below))
 
 
 @pytest.mark.parametrize("name", VIEWS)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from samples import sample_profile
 
 from perfvcs.check import compare
-from perfvcs.drawing.canvas import HEADING_CHARACTERS
+from perfvcs.drawing.canvas import LINE
 from perfvcs.drawing.curves.sides import equation
 from perfvcs.drawing.parts import DrawnUnit
 from perfvcs.drawing.samples import DrawnSample, samples
@@ -144,7 +144,7 @@ def test_titles_have_two_lines_and_the_legend_has_whole_formulas(error: Callable
     subject = two(error)
     for plot in (*drawn(judged(subject)), *drawn(Subject("without a verdict", subject.target, subject.baseline))):
         lines = plot.title.text.split("\n")
-        assert len(lines) <= 2 and max(map(len, lines)) <= HEADING_CHARACTERS
+        assert len(lines) <= 2 and max(map(len, lines)) <= LINE
         assert not [label for label in labels(plot) if "…" in label]
 
 

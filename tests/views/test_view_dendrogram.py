@@ -66,7 +66,7 @@ def glyphs(plot: figure, kind: type) -> list[GlyphRenderer[Any]]:
 
 def test_one_revision_has_its_clusters_and_its_cut() -> None:
     plot = drawn(Subject("x", [counted()]))
-    assert plot.title.text == "shop\n6 of 7 counters in 3 clusters\n120 observations\nleft out: 1 constant"
+    assert pictures.said(plot) == "shop 6 of 7 counters in 3 clusters 120 observations · left out: 1 constant"
     assert [text[:10] for text in entries(plot)[:3]] == ["cluster 1:", "cluster 2:", "cluster 3:"]  # from the top
     assert sorted(text[11:] for text in entries(plot)[:3]) == ["1 counter", "2 counters", "3 counters"]
     assert 0.2 < cut(plot) < 0.9 and entries(plot)[3] == f"cut at {cut(plot):.2f}"
@@ -90,7 +90,7 @@ def test_every_merge_is_a_bracket_and_no_branch_crosses() -> None:
 
 def test_two_revisions_show_which_cluster_regressed_and_its_target() -> None:
     plot = drawn(Subject("x", [counted(runs=1, factor=1.5, seed=2)], [counted(commit=pictures.BASELINE)]))
-    assert "160 observations" in plot.title.text
+    assert "160 observations" in pictures.said(plot)
     regressed = [text for text in entries(plot) if "regressed" in text]
     assert [text[11:] for text in regressed] == ["regressed, off by 33 %"] and sum(
         "as before" in text for text in entries(plot)
@@ -101,7 +101,7 @@ def test_two_revisions_show_which_cluster_regressed_and_its_target() -> None:
 
 def test_one_counter_that_changes_is_a_leaf_alone() -> None:
     plot = drawn(Subject("x", [counted(names=NAMES[:1])]))
-    assert "1 of 2 counters in 1 cluster\n" in plot.title.text and not glyphs(plot, MultiLine)
+    assert "1 of 2 counters in 1 cluster" in pictures.said(plot) and not glyphs(plot, MultiLine)
     assert entries(plot) == ["cluster 1: 1 counter", "cut at 0.50"]
 
 
@@ -118,9 +118,9 @@ def test_a_side_without_observations_leaves_the_other() -> None:
     empty = counted()
     empty.resources.mark = [REPEATED] * len(empty.resources)
     plot = drawn(Subject("x", [full], [empty]))
-    assert "120 observations" in plot.title.text and any("3 counters" in text for text in entries(plot))
+    assert "120 observations" in pictures.said(plot) and any("3 counters" in text for text in entries(plot))
     nothing = drawn(Subject("x", [empty]))
-    assert "no counter to draw" in nothing.title.text
+    assert "no counter to draw" in pictures.said(nothing)
 
 
 def test_a_counter_that_only_one_side_has_is_left_out() -> None:
@@ -131,7 +131,7 @@ def test_a_counter_that_only_one_side_has_is_left_out() -> None:
 def test_repeated_executions_are_left_out() -> None:
     profile = counted()
     profile.resources.mark = [REPEATED] * 40 + [0] * 80
-    assert "80 observations" in drawn(Subject("x", [profile])).title.text
+    assert "80 observations" in pictures.said(drawn(Subject("x", [profile])))
 
 
 def test_many_counters_share_branches() -> None:
@@ -165,7 +165,7 @@ def test_what_is_no_set_of_counters_over_time_is_refused(subject: Subject) -> No
 
 def test_a_profile_without_rows_beside_counters_is_no_obstacle() -> None:
     empty = sample_profile(wall=(), job=Job("shop", "counters", "./shop"))
-    assert "6 of 7" in drawn(Subject("x", [counted(), empty])).title.text
+    assert "6 of 7" in pictures.said(drawn(Subject("x", [counted(), empty])))
 
 
 def test_names_are_never_taken_for_markup_or_formulas() -> None:

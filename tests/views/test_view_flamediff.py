@@ -65,13 +65,15 @@ def test_samples_are_coloured_by_their_share_and_chance_is_grey() -> None:
     assert rows["same"]["change"].startswith("-0.50 points [") and rows["same"]["change"].endswith("], no more than chance")
     assert redness(rows["f"]) > 0 > redness(rows["gone"]) and rows["same"]["fill"] == rows["main"]["fill"] == EVEN
     for words in ("10 k → 10 k in all executions", "▲ orange: a larger share in the target", "no more than chance"):
-        assert words in plot.title.text
+        assert words in pictures.said(plot)
 
 
 def test_boxes_are_as_wide_as_in_the_target_and_the_baseline_stands_by() -> None:
     (plot,) = drawn(pair(BEFORE, AFTER))
     rows = boxes(plot)
-    assert rows["f"]["right"] - rows["f"]["left"] == pytest.approx(0.6, abs=2**-15) and "widths: the target's" in plot.title.text
+    assert rows["f"]["right"] - rows["f"]["left"] == pytest.approx(0.6, abs=2**-15) and "widths: the target's" in pictures.said(
+        plot
+    )
     assert rows["f"]["other_right"] - rows["f"]["other_left"] == pytest.approx(0.4, abs=2**-15)
     assert rows["gone"]["left"] == rows["gone"]["right"] and rows["new"]["other_left"] == rows["new"]["other_right"]
     assert plot.tags == ["samples", "target", "baseline"]
@@ -79,11 +81,10 @@ def test_boxes_are_as_wide_as_in_the_target_and_the_baseline_stands_by() -> None
 
 def test_what_is_gone_is_reported_with_its_outermost_function() -> None:
     (plot,) = drawn(pair(BEFORE, AFTER))
-    assert [line for line in plot.title.text.splitlines() if line.startswith("gone")] == ["gone: gone (20.00 %)"]
+    assert pictures.said(plot).endswith(" · gone: gone (20.00 %)")
     many = {("main (a.py)", f"old{number} (a.py)"): 100.0 * (number + 1) for number in range(6)} | MAIN
     (plot,) = drawn(pair(many, MAIN, metric="self"))
-    gone = [line for line in plot.title.text.splitlines() if line.startswith("gone")]
-    assert gone == ["gone: old5 (600)", "gone: old4 (500)", "gone: old3 (400)", "gone: 3 more"]
+    assert pictures.said(plot).endswith(" · gone: old5 (600) · gone: old4 (500) · gone: old3 (400) · gone: 3 more")
 
 
 def test_counts_are_coloured_by_their_amount() -> None:
@@ -92,15 +93,15 @@ def test_counts_are_coloured_by_their_amount() -> None:
     rows = boxes(plot)
     assert rows["g"]["name"] == "g" and rows["g"]["fill"] == EVEN and rows["g"]["change"] == "none"  # though its share was halved
     assert rows["f"]["change"] == "+2 k (+200 %), +50.00 % of all" and rows["all"]["name"] == "▲ all"
-    assert "full colour: 2 k, the largest change" in plot.title.text and "chance" not in plot.title.text
+    assert "full colour: 2 k, the largest change" in pictures.said(plot) and "chance" not in pictures.said(plot)
 
 
 def test_one_execution_of_what_varies_says_that_chance_is_not_known() -> None:
     varies = {"metrics": {"busy": Metric("s", "none")}, "metric": "busy"}
     (plot,) = drawn(pair(MAIN, BEFORE, **varies))
-    assert "one execution: what is chance is not known" in plot.title.text
+    assert "one execution: what is chance is not known" in pictures.said(plot)
     (plot,) = drawn(pair(MAIN, BEFORE, executions=2, **varies))
-    assert "chance" not in plot.title.text
+    assert "chance" not in pictures.said(plot)
 
 
 def test_what_counts_gained_and_lost_has_words() -> None:
@@ -169,7 +170,7 @@ def test_a_side_without_anything_is_reported() -> None:
     (plot,) = drawn(Subject("x", [sampled(MAIN, metric="self")], [nothing]))
     assert boxes(plot)["g"]["change"] == "+25 (new), +25.00 % of all" and plot.tags == ["self", "target"]
     (plot,) = drawn(Subject("x", [nothing], [sampled(MAIN, metric="self")]))
-    assert "widths: the baseline's, the target has nothing" in plot.title.text and boxes(plot)["g"]["change"].startswith(
+    assert "widths: the baseline's, the target has nothing" in pictures.said(plot) and boxes(plot)["g"]["change"].startswith(
         "-25 (gone)"
     )
     never = sampled(MAIN, commit=BASELINE)
@@ -184,7 +185,7 @@ def test_repeated_executions_alone_are_an_empty_picture(metric: str) -> None:
     for side in sides:
         side.resources.mark = [REPEATED] * len(side.resources)
     (plot,) = drawn(Subject("x", sides[1:], sides[:1]))
-    assert list(boxes(plot)) == ["all"] and "0 → 0 " in plot.title.text
+    assert list(boxes(plot)) == ["all"] and "0 → 0 " in pictures.said(plot)
 
 
 def test_other_engines_cannot_be_compared() -> None:
@@ -203,7 +204,7 @@ def test_a_page_of_two_revisions_has_the_difference() -> None:
 def test_very_many_stacks_stay_bounded() -> None:
     subject = Subject("x", [many(20_000, seed=4)], [many(20_000, BASELINE)])
     (plot,) = drawn(subject, points=500)
-    assert 13 < len(boxes(plot)) <= 500 and " frames drawn, the widest" in plot.title.text
+    assert 13 < len(boxes(plot)) <= 500 and " frames drawn, the widest" in pictures.said(plot)
     assert len(page.render(subject, "flamediff").encode()) < 3_000_000
 
 
@@ -219,7 +220,7 @@ def test_widths_turn_to_the_baseline_and_back(browser: Any, tmp_path: Path) -> N
     names, left, right = (opened.column(name) for name in ("name", "left", "right"))
     wide = {name: round(end - start, 6) for name, start, end in zip(names, left, right, strict=True)}
     assert wide["▼ gone"] == pytest.approx(0.2, abs=2**-15) and wide["▲ new"] == 0
-    assert opened.run('Bokeh.documents[0].roots()[0].title.text.includes("widths: the baseline\'s")')
+    assert opened.run('Bokeh.documents[0].roots()[0].below.some(one => one.text?.startsWith("widths: the baseline\'s"))')
     opened.run(f"{button}.click()")
     assert opened.column("left")[2] == 0 and opened.run(f"{button}.textContent") == "widths of the baseline"
     assert opened.problems() == []

@@ -133,7 +133,7 @@ def test_several_metrics_of_the_stacks_are_several_figures() -> None:
         resources=Resources(rows.names, rows.uid, rows.execution, trace=rows.trace, metrics=values),
     )  # fmt: skip
     (plot,) = drawn(Subject("x", [profile]))
-    assert "site_bytes" in plot.title.text and "100 B per execution" in plot.title.text
+    assert "site_bytes" in pictures.said(plot) and "100 B per execution" in pictures.said(plot)
     assert not stacks.tree(Subject("x", [profile]), "other").total.any()
 
 
@@ -170,7 +170,7 @@ def test_a_hundred_thousand_stacks_stay_bounded_and_say_so() -> None:
     profile = many(100_000)
     (plot,) = drawn(Subject("x", [profile]), points=500)
     assert 13 < len(boxes(plot)["left"]) <= 500
-    assert " frames drawn, the widest" in plot.title.text and "500 of" not in plot.title.text.split("\n")[1]
+    assert " frames drawn, the widest" in pictures.said(plot) and "500 of" not in plot.title.text.split("\n")[1]
     assert len(page.render(Subject("x", [profile]), "flamegraph").encode()) < 3_000_000
 
 
@@ -196,7 +196,7 @@ def test_a_deep_recursion_is_cut_and_counted_at_the_cut() -> None:
     (plot,) = drawn(Subject("x", [sampled({deep: 10.0})]))
     rows = texts_of_boxes(plot)
     assert len(rows) == stacks.LEVELS + 1 and rows[-1]["own"] == "10 (100.00 %)"
-    assert "deeper calls are counted in the last frame drawn" in plot.title.text
+    assert "deeper calls are counted in the last frame drawn" in pictures.said(plot)
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_executions_that_end_early_are_counted_where_they_ran() -> None:
     rows = Resources(["sort"], [0] * 5, [0, 0, 0, 1, 1], iteration=[0, 1, 2, 0, 1], metrics={"wall": [1.0, 2.0, 3.0, 3.0, 4.0]})
     (plot,) = drawn(Subject("x", [sample_profile(resources=rows, design=Design(2))]))
     assert data(plot, "mean")["y"].tolist() == [2.0, 3.0, 3.0] and data(plot, "mean")["count"].tolist() == [2, 2, 1]
-    assert len(data(plot, "99 % interval")["x"]) == 2 and "of 1 where fewest still ran" in plot.title.text
+    assert len(data(plot, "99 % interval")["x"]) == 2 and "of 1 where fewest still ran" in pictures.said(plot)
 
 
 def test_a_part_without_a_row_at_a_moment_has_nothing_then() -> None:
@@ -116,7 +116,7 @@ def test_a_part_without_a_row_at_a_moment_has_nothing_then() -> None:
 def test_many_moments_become_means_of_several_with_a_note() -> None:
     profile = pictures.measured(executions=3, iterations=1000, metrics=["wall"])
     (plot,) = drawn(Subject("x", [profile]), points=100)
-    assert len(data(plot, "mean")["x"]) == 100 and "3,000 rows, each point is the mean of 10\nmoments" in plot.title.text
+    assert len(data(plot, "mean")["x"]) == 100 and "3,000 rows, each point is the mean of 10 moments" in pictures.said(plot)
     wall = np.array(profile.resources.metrics["wall"], dtype=float).reshape(3, 100, 10)
     assert data(plot, "mean")["y"] == pytest.approx(1000 * wall.mean(axis=(0, 2)), rel=1e-5)
 
@@ -145,16 +145,18 @@ def test_two_revisions_have_their_totals_on_one_figure_and_a_pile_each() -> None
 
 def test_an_axis_that_does_not_begin_at_zero_says_how_far_the_values_range() -> None:
     (plot,) = drawn(Subject("x", [heap({"f": [100e6, 101e6]})]))
-    assert "from 100 MB to 101 MB, +1.0 %; not from zero" in plot.title.text
+    assert "from 100 MB to 101 MB, +1.0 %; not from zero" in pictures.said(plot)
     (low,) = drawn(Subject("x", [heap({"f": [10e6, 101e6]})]))
-    assert low.y_range.start == 0 and "from" not in low.title.text
+    assert low.y_range.start == 0 and "from" not in pictures.said(low)
     (negative,) = drawn(Subject("x", [heap({"f": [-10e6, 101e6], "g": [1e6, -1e6]})]))
-    assert "from -9 MB to 100 MB" in negative.title.text and labels(negative) == ["mean"]  # what is below zero is not piled up
+    assert "from -9 MB to 100 MB" in pictures.said(negative) and labels(negative) == [
+        "mean"
+    ]  # what is below zero is not piled up
 
 
 def test_the_whole_process_is_not_a_part_of_itself() -> None:
     (plot,) = drawn(Subject("x", [heap(TWO | {"names": [9e6] * 3})]))
-    assert labels(plot) == ["g", "f", "all"] and plot.title.text.startswith("without the whole process, 9 MB\n")
+    assert labels(plot) == ["g", "f", "all"] and "without the whole process, 9 MB" in pictures.said(plot)
 
 
 def test_jobs_metrics_and_environments_have_figures_of_their_own() -> None:

@@ -69,8 +69,8 @@ def labels(plot: figure) -> list[str]:
 
 
 def title(plot: figure) -> str:
-    """The title on one line."""
-    return str(plot.title.text.replace("\n", " "))
+    """The title on one line, and the caption."""
+    return pictures.said(plot)
 
 
 def of(plots: list[figure], axis: str) -> figure:
@@ -92,10 +92,10 @@ def test_one_execution_is_drawn_as_it_is() -> None:
 def test_the_coefficients_are_those_of_the_executions_and_their_bound_is_reported() -> None:
     values = dependent(0.6)
     plots = drawn(Lag(lags=3), profile(values))
-    told = of(plots, "the next one").title.text
+    told = title(of(plots, "the next one"))
     rest = values - values.mean(axis=1, keepdims=True)
     expected = [float(np.mean((rest[:, lag:] * rest[:, : 300 - lag]).sum(axis=1) / (rest**2).sum(axis=1))) for lag in (1, 2, 3)]
-    assert f"autocorrelation {', '.join(f'{one:+.2f}' for one in expected)};\nindependent: within ±0.04" in told
+    assert f"autocorrelation {', '.join(f'{one:+.2f}' for one in expected)}; independent: within ±0.04" in told
     assert told.startswith("a measurement depends on those before it") and expected[0] > 0.5
     stems = of(plots, "coefficient")
     (data,) = (one.data for one in stems.select({"type": ColumnDataSource}) if "text" in one.data)
@@ -115,7 +115,7 @@ def test_executions_of_unequal_lengths_count_those_that_are_long_enough() -> Non
         metrics={"wall": values.tolist()},
     )  # fmt: skip
     plots = drawn(Lag(), sample_profile(resources=rows, design=Design(3)))
-    assert f"within ±{1.96 / np.sqrt(50):.2f}" in of(plots, "the next one").title.text
+    assert f"within ±{1.96 / np.sqrt(50):.2f}" in title(of(plots, "the next one"))
     assert len(pairs(of(plots, "the next one"))) == 52
 
 
@@ -133,7 +133,7 @@ def test_many_pairs_are_thinned_with_a_note_and_far_ones_counted() -> None:
     values = noisy(4, 1000)
     values[0, 500] = 5.0
     plot = of(drawn(Lag(points=200), profile(values)), "the next one")
-    assert 100 <= len(pairs(plot)) <= 200 and "of 3,996 pairs drawn, including the extremes" in plot.title.text
+    assert 100 <= len(pairs(plot)) <= 200 and "of 3,996 pairs drawn, including the extremes" in title(plot)
     assert "1 value beyond this axis" in title(plot) and plot.x_range.end < 1000
 
 

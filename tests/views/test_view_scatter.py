@@ -60,8 +60,8 @@ def test_every_model_is_there_and_the_best_is_marked_drawn_and_written_out() -> 
     models = {text: line.visible for text, line in lines(above).items() if " r² " in text}
     assert next(iter(models)) == "▸ logarithmic r² 1.00" and len(models) == 8
     assert list(models.values()) == [True] + [False] * 7
-    assert " ns ln n, O(log n), r² 0.99" in above.title.text
-    assert "means 135.8 ns to 203.3 ns, +49.6 %" in above.title.text  # the axis does not begin at zero
+    assert " ns ln n, O(log n), r² 0.99" in pictures.said(above)
+    assert "means 135.8 ns to 203.3 ns, +49.6 %" in pictures.said(above)  # the axis does not begin at zero
     assert above.y_range.only_visible and below.x_range is above.x_range
 
 
@@ -69,7 +69,9 @@ def test_rows_are_drawn_one_by_one_with_what_they_are() -> None:
     above, *_ = drawn(one())
     (rows,) = data(above, "iteration")
     assert len(rows["x"]) == 5 * 280, "the first twenty of each execution are cold"
-    assert "100 rows left out: first calls, or repeated" in above.title.text and "5 executions, 1,400 rows" in above.title.text
+    assert "100 rows left out: first calls, or repeated" in pictures.said(above) and "5 executions, 1,400 rows" in pictures.said(
+        above
+    )
     assert {int(execution) for execution in rows["execution"]} == {1, 2, 3, 4, 5}
     assert "means, quartiles" in labels(above)
 
@@ -77,7 +79,7 @@ def test_rows_are_drawn_one_by_one_with_what_they_are() -> None:
 def test_many_rows_are_thinned_with_a_note_and_keep_their_extremes() -> None:
     above, below, *_ = drawn(one(sizes=np.arange(1.0, 3001)), points=200)
     (rows,) = data(above, "iteration")
-    assert 100 <= len(rows["x"]) <= 200 and f"{len(rows['x']):,} drawn" in above.title.text
+    assert 100 <= len(rows["x"]) <= 200 and f"{len(rows['x']):,} drawn" in pictures.said(above)
     assert len(data(below, "value")[0]["x"]) == len(rows["x"])
 
 
@@ -86,7 +88,7 @@ def test_a_row_a_thousand_times_too_large_does_not_flatten_the_others() -> None:
     values = subject.target[0].resources.metrics["duration"]
     values[700] = 1e-4
     linear = drawn(subject)[2]
-    assert "1 row beyond this axis" in linear.title.text
+    assert "1 row beyond this axis" in pictures.said(linear)
     assert lines(linear)["rows"] not in linear.y_range.renderers
     assert lines(linear)["means, quartiles"] in linear.y_range.renderers
 
@@ -117,7 +119,7 @@ def test_the_interval_is_that_of_the_executions_curves() -> None:
 
 def test_one_execution_has_no_interval_and_says_so() -> None:
     above, *_ = drawn(one(executions=1))
-    assert "1 execution, no interval" in above.title.text
+    assert "1 execution, no interval" in pictures.said(above)
     assert "99 % interval" not in labels(above) and "means, quartiles" not in labels(above)
 
 
@@ -159,7 +161,7 @@ def test_residuals_are_drawn_below_with_the_medians_along_the_sizes() -> None:
     subject = one(lambda n: 1e-7 + 0 * n)
     subject.target[0].resources.metrics["duration"][700] = 1e-4
     _, below, *_ = drawn(subject)
-    assert "residuals of the best model\n" in below.title.text and "1 further than this axis reaches" in below.title.text
+    assert below.title.text == "residuals of the best model" and "1 further than this axis reaches" in pictures.said(below)
     assert labels(below) == ["rows", "medians", "±3 robust s. d."] and below.yaxis[0].axis_label == "value minus model (%)"
 
 
@@ -206,7 +208,7 @@ def test_the_equation_of_a_curve_of_free_shape(curve: str) -> None:
     subject = one(shapes[curve], np.arange(1.0, 101))
     sample = durations(subject.target[0])
     above, *_ = drawn(subject)
-    assert (" ns n^1." if curve == "power" else " ns 1.0") in above.title.text
+    assert (" ns n^1." if curve == "power" else " ns 1.0") in pictures.said(above)
     assert growth(sample).startswith("O(n^1.5)" if curve == "power" else "O(1.05^n)")
     assert growth(sample).endswith("sizes 11 to 100")
 
@@ -336,7 +338,7 @@ def test_models_that_cannot_be_read_are_counted(entry: dict[str, Any]) -> None:
         {"search": LOG}, SIZES, models=read_entries([{"uid": "search", "metric": "duration", "by": "size", **entry}])
     )
     above, *_ = drawn(Subject("x", [profile]))
-    assert "1 stored model cannot be read" in above.title.text
+    assert "1 stored model cannot be read" in pictures.said(above)
 
 
 def test_models_of_others_and_of_unknown_postprocessors_are_not_drawn() -> None:
@@ -354,7 +356,7 @@ def test_rows_marked_as_outliers_and_clusters_look_otherwise() -> None:
     profile.resources.metrics["duration"][700] = 1e-4
     above, *_ = drawn(search(Outliers().apply(profile)))
     assert "marked as outliers" in labels(above) and lines(above)["marked as outliers"].glyph.marker == "x"
-    assert "beyond this axis" in above.title.text
+    assert "beyond this axis" in pictures.said(above)
     clustered = Clusterizer(strategy="sliding-window", height=0.2).apply(recorded({"search": LOG}, SIZES))
     found, *_ = drawn(search(clustered))
     assert "cluster 2" in labels(found) and "rows" not in labels(found)

@@ -37,7 +37,7 @@ def figures(view: str, subject: Subject, **options: Any) -> list[figure]:
 def words(plot: figure) -> str:
     """Title, axis labels and legend of a figure."""
     labels = [item.label.value for legend in plot.select({"type": Legend}) for item in legend.items]
-    return "\n".join([plot.title.text, *(axis.axis_label or "" for axis in plot.axis), *labels])
+    return "\n".join([pictures.said(plot), *(axis.axis_label or "" for axis in plot.axis), *labels])
 
 
 def columns(plot: figure, name: str) -> Iterator[list[Any]]:
@@ -74,7 +74,7 @@ def test_a_profile_of_nothing_but_repeated_executions_says_so() -> None:
 
 def test_one_execution_has_no_interval_and_says_so() -> None:
     (plot,) = figures("executions", Subject("x", [sample_profile([0.01])]))
-    assert "1 execution: 10 ms\none execution has no interval" in words(plot)
+    assert "1 execution: 10 ms one execution has no interval" in words(plot)
 
 
 def test_the_centre_is_the_geometric_mean_with_students_interval() -> None:

@@ -101,7 +101,8 @@ MISSED = "return controls.filter(one => !reached.has(one)).map(one => one.outerH
 CUT = """
 const pen = document.createElement("canvas").getContext("2d");
 pen.font = "12px system-ui, sans-serif";
-return [...document.querySelectorAll(".figure")].flatMap(plotsIn).flatMap(view => (view.model.title?.text ?? "").split("\\n")
+const headings = model => [model.title, ...model.below].flatMap(one => (one?.text ?? "").split("\\n"));
+return [...document.querySelectorAll(".figure")].flatMap(plotsIn).flatMap(view => headings(view.model)
   .filter(line => pen.measureText(line).width > view.el.clientWidth - view.frame.bbox.left + 1));
 """
 FOREIGN = """

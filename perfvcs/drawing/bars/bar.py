@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.drawing.bars.amounts import BarAmounts, Column, text
-from perfvcs.drawing.canvas import CYCLE, FONT, HOVER, INK, canvas, hover, legend, lines, plain, source
+from perfvcs.drawing.canvas import CYCLE, FONT, HOVER, INK, canvas, hover, legend, plain, source
 from perfvcs.drawing.centre import Centre
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import percent, quantity, scale
@@ -39,12 +39,12 @@ class Picture:
         found, count, sides = self.found, len(self.found.keys), len(self.styles)
         low, high, beyond = self._reach()
         chosen = scale(max(-low, high), self.unit)
-        title = lines([f"{metric} of {self._counted()}", *notes, *self._stacked_note(), *beyond])
         plot = canvas(
-            title,
+            f"{metric} of {self._counted()}",
             f"{metric} ({chosen.unit})".replace(" ()", ""),
             "",
-            height=(ROW + NEXT * (sides - 1)) * count + 96 + 14 * (1 + title.count("\n")),
+            caption=[*notes, *self._stacked_note(), *beyond],
+            height=(ROW + NEXT * (sides - 1)) * count + 110,
             tools="save",
         )
         margin = 0.02 * ((high - low) or 1.0)

@@ -18,7 +18,6 @@ from perfvcs.drawing.canvas import (
     canvas,
     hover,
     legend,
-    lines,
     plain,
     source,
     thin,
@@ -110,13 +109,12 @@ class Cloud:
         chosen = scale(most / 3 or most, side.unit)
         profiles = [*self.subject.target, *self.subject.baseline]
         curves, unreadable = stored(profiles, self.sample, axis)
-        notes = [*self.heading, *self.counted(len(drawn))]
+        notes = self.counted(len(drawn))
         notes += [f"{counted(unreadable, 'stored model')} cannot be read"] if unreadable else []
         low, high, beyond = self._reach(axis)
         notes += [f"{counted(beyond, 'row')} beyond this axis"] if beyond else []
         label = f"{metric_name(self.sample.metric)} ({chosen.unit})".replace(" ()", "")
-        title = lines(notes)
-        plot = canvas(title, "size", label, height=330 + 14 * (1 + title.count("\n")), x_axis=axis, y_axis=axis)
+        plot = canvas("\n".join(self.heading), "size", label, height=344, x_axis=axis, y_axis=axis, caption=notes)
         entries = self._rows(plot, axis, chosen.factor, drawn)
         if side.course.count.max() > 1:
             entries.append(("means, quartiles", means(plot, side, axis, chosen.factor, points)))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.curves.finding import sentence
-from perfvcs.drawing.canvas import GREEN, INK, MUTED, Axis, canvas, hover, legend, lines, source, thin
+from perfvcs.drawing.canvas import GREEN, INK, MUTED, Axis, canvas, hover, legend, source, thin
 from perfvcs.drawing.curves.sides import CurveSide, grid
 from perfvcs.text.quantity import at_sizes, number, quantity, scale
 
@@ -50,7 +50,7 @@ class CourseDifference:
         label = f"target - baseline ({chosen.unit})".replace(" ()", "")
         title = self.heading if len(rows) else "the two sides have no size in common"
         sizes = f"size; effect {at_sizes(self.curve.at)}" if self.curve is not None and self.curve.at else "size"
-        plot = canvas(title, sizes, label, height=220 + 14 * title.count("\n"), x_axis=axis)
+        plot = canvas(title, sizes, label, height=220, x_axis=axis)
         plot.x_range = above.x_range
         plot.add_layout(Span(location=0, dimension="width", line_color=MUTED, line_dash="dotted"))
         entries: list[tuple[str, list[Any]]] = []
@@ -94,4 +94,4 @@ class CourseDifference:
 def _heading(curve: Curve | None, finding: str, unit: str) -> str:
     """The kind of error, if the verdict's finding names it."""
     kind = sentence(curve.kind, curve.coefficient, unit) if curve is not None and curve.coefficient is not None else ""
-    return lines([kind if kind and kind in finding else "difference of the means"])
+    return kind if kind and kind in finding else "difference of the means"

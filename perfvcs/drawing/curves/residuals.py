@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.drawing.canvas import BLUE, INK, MUTED, VERMILLION, Axis, canvas, hover, legend, lines, source
+from perfvcs.drawing.canvas import BLUE, INK, MUTED, VERMILLION, Axis, canvas, hover, legend, source
 from perfvcs.statistics.deviation import NORMAL
 from perfvcs.text.quantity import Scale, number, percent, quantity, scale
 from perfvcs.text.words import counted
@@ -76,9 +76,11 @@ class Residuals:
         chosen = Scale(100.0, "%") if self.relative else scale(edge / REACH, self.unit)
         beyond = int((np.abs(self.rest) > edge).sum())
         notes = [f"{beyond:,} further than this axis reaches"] if beyond else []
-        title = lines(["residuals of the best model", f"{self.summary()}, three robust standard deviations", *notes])
         label = f"value minus model ({chosen.unit})".replace(" ()", "")
-        plot = canvas(title, "size", label, height=230 + 14 * title.count("\n"), x_axis=axis)
+        plot = canvas(
+            "residuals of the best model", "size", label, height=230, x_axis=axis,
+            caption=[f"{self.summary()}, three robust standard deviations", *notes],
+        )  # fmt: skip
         plot.x_range, plot.y_range = above.x_range, Range1d(start=-1.05 * edge * chosen.factor, end=1.05 * edge * chosen.factor)
         ends = [float(self.size[self.size > 0].min() if axis == "log" else self.size.min()), float(self.size.max())]
         half = self.limit * chosen.factor

@@ -68,14 +68,18 @@ class Flame:
         ]
         return [" → ".join(pair) for pair in zip(*texts, strict=True)]
 
-    def heading(self, *lines: str) -> str:
-        """The title: the subject, the meaning of the colours, and what is left out."""
+    @property
+    def title(self) -> str:
+        """The job, the metric, and the collector's engine."""
         name = self.name
-        title = f"{plain(name.job)} · {plain(metric_name(self.metric))}, by {plain(name.engine or name.collector)}"
+        return f"{plain(name.job)} · {plain(metric_name(self.metric))}, by {plain(name.engine or name.collector)}"
+
+    def left_out(self) -> list[str]:
+        """What is not drawn, in words."""
         drawn, known = len(self.kept), len(self.tree.frame)
         left_out = [f"{drawn:,} of {known:,} frames drawn, the widest"] if drawn < known else []
         cut = ["deeper calls are counted in the last frame drawn"] if self.tree.deeper else []
-        return "\n".join([title, *lines, *left_out, *cut])
+        return [*left_out, *cut]
 
 
 def flames(groups: Mapping[StackGroup, Traces], most: int) -> list[Flame]:
@@ -90,17 +94,19 @@ def flames(groups: Mapping[StackGroup, Traces], most: int) -> list[Flame]:
     return found
 
 
-def draw(flame: Flame, heading: str, sides: Sequence[int], columns: Mapping[str, Sequence[str]]) -> figure:
+def draw(flame: Flame, amount: str, notes: Sequence[str], sides: Sequence[int], columns: Mapping[str, Sequence[str]]) -> figure:
     """The figure; boxes are as wide as their share of the first of ``sides``, and the page can change to the second.
 
-    ``columns`` are texts of shape (boxes,): ``fill`` is a box's colour, ``sign`` goes before its name, all others are told on hovering.
+    ``amount`` goes into the title, ``notes`` go into the caption. ``columns`` are texts of shape (boxes,): ``fill`` is a box's colour,
+    ``sign`` goes before its name, and all others are shown on hovering.
     """
     from bokeh.models import ColumnDataSource, Range1d, TapTool
 
     levels = int(flame.tree.depth[flame.kept].max()) + 1
     plot = canvas(
-        heading, "", "", height=ROW * levels + 15 * (heading.count("\n") + 1) + 24, tools="xpan,xbox_zoom,xwheel_zoom,reset,save"
-    )
+        f"{flame.title}\n{amount}", "", "", caption=[*notes, *flame.left_out()], height=ROW * levels + 40,
+        tools="xpan,xbox_zoom,xwheel_zoom,reset,save",
+    )  # fmt: skip
     plot.name = "flame"
     plot.tags = [metric_name(flame.metric), *(("baseline", "target")[side] for side in sides)]
     plot.x_range = Range1d(start=0, end=1, bounds=(0, 1), min_interval=1e-5)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.drawing.canvas import FONT, MUTED, canvas, hover, plain, source, stepped
+from perfvcs.drawing.canvas import FONT, MUTED, add_below, canvas, hover, plain, source, stepped
 from perfvcs.drawing.heat.shades import Scheme, words
 from perfvcs.drawing.heat.sheet import Panel, Sheet, limits
-from perfvcs.text.columns import wrapped
 from perfvcs.text.quantity import number, quantity, scale
 
 if TYPE_CHECKING:
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 ROW = 17  # pixels
 BITS = 9  # of a shade: colours come in 256 steps
-PANEL_TITLE = 32  # characters of a line beside the names of rows, on a telephone
 NAME, RANGE = 22, 20  # characters of a row's name and of its range
 
 
@@ -37,10 +35,9 @@ def draw(sheet: Sheet, panel: Panel, colours: Scheme) -> figure:
     height, row_height = len(sheet.names), ROW * (2 if sheet.own else 1)
     gaps = any(not np.isfinite(colours.shades(one.cells.mean)).all() for one in sheet.panels)
     hatched = ["hatched: no value" + (", or none above zero" if colours.log else "")] if gaps else []
-    sentences = [*filter(None, [panel.name]), sheet.title, *sheet.notes, *words(sheet, colours), *hatched]
-    heading = wrapped(sentences, PANEL_TITLE)
     plot = canvas(
-        "\n".join(heading), f"{sheet.x} ({chosen.unit})".replace(" ()", ""), sheet.y, height=row_height * height + 85 + 15 * len(heading),
+        "\n".join(filter(None, [panel.name, sheet.title])), f"{sheet.x} ({chosen.unit})".replace(" ()", ""), sheet.y,
+        caption=[*sheet.notes, *words(sheet, colours), *hatched], height=row_height * height + 100,
         tools="xpan,xbox_zoom,xwheel_zoom,reset,save",
     )  # fmt: skip
     plot.name = "heatmap"
@@ -119,7 +116,7 @@ def _bar(plot: figure, sheet: Sheet, colours: Scheme) -> ColorMapper:
         margin=0, background_fill_color=None, bar_line_color=None, major_tick_line_color=None, major_label_text_color=MUTED,
         major_label_text_font=FONT, label_standoff=4,
     )  # fmt: skip
-    plot.add_layout(bar, "below")
+    add_below(plot, bar)
     return mapper
 
 
