@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from perfvcs.locate.posterior import believe
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     Weights = Callable[[float], NDArray[np.float64]]  # of the difference of the ends: the commits' shares of the prior
 
-FIRST_PAIRS = 3  # of the ends, before anything else is built
+FIRST_PAIRS = 4  # of the ends, before anything else is built
 LIKELY = 2.0  # standard errors: from this difference on a candidate is measured along with the ends
 PROOF = 100.0  # the evidence that proves a difference, with at most 1 % of false alarms however often one looks
 MOST_PAIRS = 120
@@ -95,7 +96,7 @@ def decide(seen: Evidence, weights: Weights, rules: StoppingRules | None = None)
     named = _named(seen, belief, summary)
     decision = partial(decision, belief=belief, named=named)
     step = _next(seen, belief, named, summary.variance)
-    if not proved and step.what in ("confirm", "ended"):
+    if not proved and step.what == "ended":
         return decision(NextStep("pair"))
     if step.what == "block" and len(seen.pairs) >= rules.most_blocks:
         step = NextStep("ended", why="worn out")
@@ -111,13 +112,20 @@ class EndsProof(NamedTuple):
 
 
 def proof(evidence: Evidence) -> EndsProof:
-    """What the pairs of the ends prove so far."""
+    """What was measured in turns proves so far; ``evidence`` is an e-value, the interval is that of the ends' pairs, in their unit.
+
+    A commit that differs from its parent is evidence, too: where no commit differs from its parent, neither do the ends. E-values of
+    different pairs multiply, whichever pair is chosen next by what was seen, so that the proof goes on while the search does.
+    Source: Gruenwald, de Heide, Koolen 2024, section 2.
+    """
     from perfvcs.statistics.evalues import t_mixture
 
     if evidence.exact:
         return EndsProof(PROOF if evidence.pairs[-1] else 1.0, evidence.pairs[-1], evidence.pairs[-1])
-    seen = t_mixture([[0.0] * len(evidence.pairs)], [evidence.pairs], confidence=CERTAIN)
-    return EndsProof(float(seen.e[0]), float(seen.low[0]), float(seen.high[0]))
+    seen, *steps = (
+        t_mixture([[0.0] * len(values)], [values], confidence=CERTAIN) for values in (evidence.pairs, *evidence.steps.values())
+    )
+    return EndsProof(prod(float(one.e[0]) for one in (seen, *steps)), float(seen.low[0]), float(seen.high[0]))
 
 
 def _named(evidence: Evidence, belief: Belief, summary: EvidenceSummary) -> tuple[int, ...]:
@@ -155,7 +163,10 @@ def _next(evidence: Evidence, belief: Belief, named: tuple[int, ...], variance: 
         return NextStep("confirm", unsettled[0]) if unsettled else NextStep("ended", why="found")
     if named and rest < 0.5:  # whether a jump is the whole difference, and nothing is left for others
         fewest = min(named, key=lambda commit: len(evidence.steps[commit]))
-        if len(evidence.steps[fewest]) < MOST_STEPS:
+        count = len(evidence.steps[fewest])
+        if not evidence.exact and len(evidence.pairs) < min(count, MOST_STEPS):  # both differences must be known as well
+            return NextStep("pair")
+        if count < MOST_STEPS:
             return NextStep("confirm", fewest)
     return _most_telling(evidence, belief, named, variance) or NextStep("ended", why="found" if named and rest < 0.5 else "range")
 
