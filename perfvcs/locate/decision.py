@@ -63,7 +63,7 @@ class Decision:
 
     @property
     def proved(self) -> bool:
-        """Whether the ends differ."""
+        """Whether something changed between the ends."""
         return self.evidence >= PROOF
 
 
@@ -104,7 +104,7 @@ def decide(seen: Evidence, weights: Weights, rules: StoppingRules | None = None)
 
 
 class EndsProof(NamedTuple):
-    """The evidence that the ends differ, and the interval of their difference that holds however often one looks."""
+    """The evidence that something changed between the ends, and the interval of their difference that holds however often one looks."""
 
     evidence: float
     low: float
@@ -112,11 +112,11 @@ class EndsProof(NamedTuple):
 
 
 def proof(evidence: Evidence) -> EndsProof:
-    """What was measured in turns proves so far; ``evidence`` is an e-value, the interval is that of the ends' pairs, in their unit.
+    """What was measured in turns so far proves; the interval is that of the pairs of the ends, in their unit.
 
-    A commit that differs from its parent is evidence, too: where no commit differs from its parent, neither do the ends. E-values of
-    different pairs multiply, whichever pair is chosen next by what was seen, so that the proof goes on while the search does.
-    Source: Gruenwald, de Heide, Koolen 2024, section 2.
+    ``evidence`` is an e-value against the hypothesis that nothing changed between the ends: that of the ends' pairs, times those of the
+    pairs of single commits with their parents. Which pair comes next depends only on what was seen before, so the product stays an
+    e-value, and the proof goes on while the search does. Source: Gruenwald, de Heide, Koolen 2024, Safe testing, section 2.
     """
     from perfvcs.statistics.evalues import t_mixture
 

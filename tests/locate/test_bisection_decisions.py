@@ -208,6 +208,22 @@ def test_ends_that_do_not_differ_have_nothing_to_look_for():
     assert len(evidence.candidates) <= 2
 
 
+def test_pairs_of_single_commits_count_in_the_proof():
+    rng, evidence = np.random.default_rng(4), Evidence(8)
+    for away in rng.normal(0, 0.02, 5):
+        evidence.add(0.0, 0.05 + away)
+    alone = decide(evidence, even(8))
+    assert not alone.proved
+    for away in rng.normal(0, 0.02, 8):
+        evidence.add_step(3, 0.0, 0.05 + away)
+    together = decide(evidence, even(8))
+    assert together.proved and together.evidence > 10 * alone.evidence
+    assert together.interval == alone.interval
+    for away in rng.normal(0, 0.02, 40):
+        evidence.add_step(6, 0.0, away)
+    assert decide(evidence, even(8)).evidence < together.evidence, "a commit that does not differ takes evidence away"
+
+
 def test_a_difference_that_is_not_shown_is_not_looked_for():
     decision, _ = search(np.zeros(64), 6, rules=StoppingRules(least=0.001, most_pairs=20))
     assert (decision.step.why, decision.named) == ("unproved", ())
