@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
 
-PARTS = 12  # of one bar, each with a colour and a pattern of its own
+MOST_PARTS = 12  # of one bar, each with a colour and a pattern of its own
 STATISTICS: Mapping[Statistic, str] = {
     "mean": "mean of the rows", "median": "median of the rows", "sum": "sum of the rows", "min": "least row", "max": "largest row",
 }  # fmt: skip
@@ -125,7 +125,7 @@ class Bars(View[list[BarGroup]]):
         sides = [side for side in sides if side]
         sides, without = without_whole(sides) if {self.by, self.stacked} & {"unit", "uid"} else (sides, "")
         statistic = self._statistic(sides)
-        found = bars(sides, self.by, self.stacked or None, statistic, self.top, PARTS)
+        found = bars(sides, self.by, self.stacked or None, statistic, self.top, MOST_PARTS)
         verdicts = {(change.uid, change.size): change for change in changes}
         compared = len(sides) == 2 and self.by == "unit" and not self.stacked and statistic == "median"
         found = found.at(

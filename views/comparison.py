@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
     from numpy.typing import NDArray
 
-COMMIT = re.compile(r"[0-9a-f]{40}")
+COMMIT_ID = re.compile(r"[0-9a-f]{40}")
 PRODUCT = 16  # characters of a product's name
-LINES = 60  # more pairs than that are a grey wall
+MOST_LINES = 60  # more pairs than that are a grey wall
 
 
 class SamplePair(NamedTuple):
@@ -156,7 +156,7 @@ class Comparison(View[list[SamplePair]]):
                 {sample.paired[number]: value for number, value in zip(executions.tolist(), medians.tolist(), strict=True)}
             )
         common = [name for name in sides[0] if name in sides[1]]
-        if not 0 < len(common) <= LINES:
+        if not 0 < len(common) <= MOST_LINES:
             return []
         data = source(
             **{end: np.array([side[name] * factor for name in common]) for end, side in zip(("x0", "x1"), sides, strict=True)}
@@ -183,7 +183,7 @@ def _jitter(count: int) -> NDArray[np.float64]:
 
 def _called(measured: str) -> str:
     """A commit by its first digits, a product by its name."""
-    return measured[:8] if COMMIT.match(measured) else shorten(measured, PRODUCT)
+    return measured[:8] if COMMIT_ID.match(measured) else shorten(measured, PRODUCT)
 
 
 def _titled(before: DrawnSample | None, after: DrawnSample | None, verdict: Change | None) -> tuple[str, list[str]]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from perfvcs.statistics.multivariate.counters import CounterCluster, Structure
     from perfvcs.statistics.multivariate.dendrogram import ClusterTree
 
-ROW, AROUND = 24, 122  # pixels of a branch, and of what is around them all
+ROW_HEIGHT, AROUND = 24, 122  # pixels of a branch, and of what is around them all
 MARKERS = (
     "circle",
     "square",
@@ -104,7 +104,7 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
 
         tree, names = structure.tree, [metric_name(name) for name in structure.counters]
         leaves, forks = _layout(tree, max(self.rows, len(tree.clusters)))
-        plot.height = (plot.height or 0) + ROW * len(leaves)
+        plot.height = (plot.height or 0) + ROW_HEIGHT * len(leaves)
         plot.x_range = Range1d(start=-0.03, end=1.03, bounds=(-0.1, 1.1))
         plot.y_range = Range1d(start=len(leaves) - 0.4, end=-0.6)
         plot.ygrid.visible = False

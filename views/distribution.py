@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
     from numpy.typing import NDArray
 
-MANY = 50  # below, the bins of a histogram show chance rather than shape
+ENOUGH_VALUES = 50  # below, the bins of a histogram show chance rather than shape
 BINS = 80
 
 
@@ -49,7 +49,7 @@ class Distribution(View[list[DrawnSample]]):
 
     def telling(self, data: list[DrawnSample]) -> str:
         """The clusters of many values; one heap of them has nothing to say that its interval does not."""
-        found = ((sample, clusters(sample)) for sample in data if (sample.mark != REPEATED).sum() >= MANY)
+        found = ((sample, clusters(sample)) for sample in data if (sample.mark != REPEATED).sum() >= ENOUGH_VALUES)
         return "; ".join(groups.text(sample.meaning.unit) for sample, groups in found if groups)
 
     def render(self, data: list[DrawnSample]) -> UIElement:
@@ -62,7 +62,7 @@ class Distribution(View[list[DrawnSample]]):
 
         values = np.sort(sample.values[sample.mark != REPEATED])
         chosen = scale(float(np.median(np.abs(values))), sample.meaning.unit)
-        many = len(values) >= MANY and values[0] < values[-1]
+        many = len(values) >= ENOUGH_VALUES and values[0] < values[-1]
         what = "measurements" if sample.iteration.any() else "executions"
         title = f"distribution of {len(values):,} {what}" if len(values) > 1 else "a single value has no distribution"
         groups = clusters(sample) if many else None

@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
 
-ROW = 40  # pixels
-DELTA = 0.01
-LEAST = -0.99  # a fall by more is drawn like this one
-FAR = 5.0  # times the largest change, beyond which intervals are cut
-NEAR = 0.5  # a logarithm of a ratio up to which they are not cut
+ROW_HEIGHT = 40  # pixels
+DEFAULT_DELTA = 0.01
+LARGEST_FALL = -0.99  # a fall by more is drawn like this one
+CUT_RATIO = 5.0  # times the largest change, beyond which intervals are cut
+UNCUT_LOGARITHM = 0.5  # a logarithm of a ratio up to which they are not cut
 STRAIGHT = 0.3  # a logarithm up to which ticks stand at equal distances in percent
 TICKS = 3  # to each side
-FEW = 24  # rows on a page with many other figures
-POINTS = 150  # of these weigh as much as one row
-WIDE = 72  # columns from which name, interval and numbers have room beside one another
+ROWS_AMONG_OTHERS = 24  # rows on a page with many other figures
+POINTS_PER_ROW = 150  # of these weigh as much as one row
+WIDE_COLUMNS = 72  # columns from which name, interval and numbers have room beside one another
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Effects(View[list[list[Change]]]):
 
     def bounded(self, *, points: int, both: bool) -> Self:  # noqa: ARG002
         """With fewer rows."""
-        return replace(self, rows=min(self.rows, max(FEW, points // POINTS)))
+        return replace(self, rows=min(self.rows, max(ROWS_AMONG_OTHERS, points // POINTS_PER_ROW)))
 
     def render(self, data: list[list[Change]]) -> UIElement:
         """One figure per metric."""
@@ -75,7 +75,7 @@ class Effects(View[list[list[Change]]]):
         drawn = having[: self.rows]
         edge = _edge(drawn)
         title, *notes = _notes(changes, drawn, edge)
-        plot = canvas(title, _direction(better), "", caption=notes, height=ROW * len(drawn) + 130, tools="")
+        plot = canvas(title, _direction(better), "", caption=notes, height=ROW_HEIGHT * len(drawn) + 130, tools="")
         plot.toolbar_location = None
         plot.x_range, plot.y_range = Range1d(start=-1.04 * edge, end=1.04 * edge), Range1d(start=-0.5, end=len(drawn) - 0.4)
         ticks = _ticks(edge)
@@ -151,13 +151,13 @@ def _lines(changes: Sequence[Change], most: int, width: int) -> Iterator[str]:
     numbers = [change_text(change.effect or 0.0, change.low, change.high) for change in drawn]
     names = [DrawnUnit(change.job, "", change.uid, change.size).title for change in drawn]
     room = max(map(columns, numbers))
-    single = width >= WIDE
+    single = width >= WIDE_COLUMNS
     left = min(max(map(columns, names)), max(6, (width - room - 6) // 2)) if single else width - room - 4
     inner = max(1, width - left - room - 6) if single else width - 2
     axis = Axis(-edge, edge, _direction(changes[0].better), names=_ticks(edge))
     for change, name, number in zip(drawn, names, numbers, strict=True):
         at, low, high = (None if end is None else _ratio(end) for end in (change.effect, change.low, change.high))
-        sign, band = seen(change)[1].sign, log1p(change.delta or DELTA)
+        sign, band = seen(change)[1].sign, log1p(change.delta or DEFAULT_DELTA)
         row = rail(axis, inner, at, low, high, sign, zero=0.0, band=band)
         if single:
             yield cut(f"{sign} {padded(name, left)}  {row}  {number}", width)
@@ -172,13 +172,13 @@ def _lines(changes: Sequence[Change], most: int, width: int) -> Iterator[str]:
 
 def _within(changes: Sequence[Change]) -> str:
     """The meaning of the shaded part."""
-    deltas = {change.delta or DELTA for change in changes}
+    deltas = {change.delta or DEFAULT_DELTA for change in changes}
     return f"within ±{percent(max(deltas))[1:]}" if len(deltas) == 1 else "too small to matter"
 
 
 def _ratio(share: float) -> float:
     """A share of the baseline as a place on the axis: the logarithm of target/baseline, for which half and double are equally far."""
-    return log1p(max(LEAST, share))
+    return log1p(max(LARGEST_FALL, share))
 
 
 def _ticks(edge: float) -> dict[float, str]:
@@ -207,8 +207,8 @@ def _edge(changes: Sequence[Change]) -> float:
     reaches = sorted(_reach(change) for change in changes)
     usual = reaches[(3 * len(reaches)) // 4] if len(reaches) > 3 else reaches[-1]
     largest = max(abs(_ratio(change.effect or 0.0)) for change in changes)
-    delta = max(change.delta or DELTA for change in changes)
-    return max(1.1 * min(reaches[-1], 4 * usual, max(FAR * largest, NEAR)), 2.5 * log1p(delta), 0.02)
+    delta = max(change.delta or DEFAULT_DELTA for change in changes)
+    return max(1.1 * min(reaches[-1], 4 * usual, max(CUT_RATIO * largest, UNCUT_LOGARITHM)), 2.5 * log1p(delta), 0.02)
 
 
 def _row(change: Change, y: int, edge: float) -> dict[str, str | float]:
@@ -220,7 +220,7 @@ def _row(change: Change, y: int, edge: float) -> dict[str, str | float]:
     why = change.reason if change.accepted is None else change.accepted
     levels = step(change.baseline, change.target, change.unit).replace("->", "→")
     sizes = at_sizes(change.curve.at) if change.curve and change.curve.at else ""
-    delta, name = change.delta or DELTA, DrawnUnit(change.job, "", change.uid, change.size).title
+    delta, name = change.delta or DEFAULT_DELTA, DrawnUnit(change.job, "", change.uid, change.size).title
     return {
         "word": seen(change)[0], "y": y - 0.12, "label": y + 0.25, "above": y + 0.5, "below": y - 0.5, "less": -log1p(delta),
         "more": log1p(delta), "at": place(change.effect), "low": place(change.low), "high": place(change.high), "name": plain(name, 30),

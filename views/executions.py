@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
     from numpy.typing import NDArray
 
-MARKS = {
+EXECUTION_MARKS = {
     FINE: ("measurements", "circle", BLUE),
     DELAYED: ("waited for processor", "triangle", ORANGE),
     REPEATED: ("repeated, left out", "x", MUTED),
@@ -66,7 +66,7 @@ class Executions(View[list[DrawnSample]]):
         entries: list[tuple[str, list[Any]]] = []
         x = execution + self._offsets(sample)[drawn] + 1.0
         strips = len(sample.values) > len(sample.paired)
-        for code, (text, marker, colour) in MARKS.items():
+        for code, (text, marker, colour) in EXECUTION_MARKS.items():
             chosen_rows = mark == code if code in (DELAYED, REPEATED) else ~np.isin(mark, (DELAYED, REPEATED))
             if not chosen_rows.any():
                 continue

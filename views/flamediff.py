@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NOISE = 3.0  # standard errors within which a change is not coloured
-CHANCE = 0.0027  # of a normal value beyond as many
+FALSE_ALARM_RATE = 0.0027  # of a normal value beyond as many
 STANDARD_ERRORS = 2.576  # standard errors to both sides that an interval of 99 % has
 TINY = 1e-9  # a change, as a part of all, that rounding makes
 GONE = 3  # functions that are named
@@ -85,7 +85,7 @@ def contrast(flame: Flame) -> BoxChange:
     if sampled:
         before, after = (side / np.where(side[0] > 0, side[0], 1.0) for side in (before, after))
     between = welch(before / whole, after / whole)
-    sure = (np.abs(change) > TINY) & ~(between.p > CHANCE)
+    sure = (np.abs(change) > TINY) & ~(between.p > FALSE_ALARM_RATE)
     if sampled:
         sure &= np.abs(change) > NOISE * _drawn(flame)
     half = (between.high - between.low) / 2

@@ -26,7 +26,7 @@ from perfvcs.view import Scope, Unfit, View
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
 
-CELLS = 100_000
+MOST_CELLS = 100_000
 FEWEST_COLUMNS = 60  # of a page with many figures
 FIGURES = 6  # of measurements by execution
 NARROW = 420  # pixels below which two revisions stand below one another
@@ -56,8 +56,8 @@ class Heatmap(View[list[Compared]]):
     scope: ClassVar[Scope] = "job"
 
     def __post_init__(self) -> None:
-        if self.rows * self.columns > CELLS:
-            raise UsageError(f"heatmap: {self.rows:,} rows of {self.columns:,} columns: give at most {CELLS:,} cells")
+        if self.rows * self.columns > MOST_CELLS:
+            raise UsageError(f"heatmap: {self.rows:,} rows of {self.columns:,} columns: give at most {MOST_CELLS:,} cells")
 
     def bounded(self, *, points: int, both: bool) -> Self:  # noqa: ARG002
         """With fewer columns."""

@@ -24,7 +24,7 @@ from perfvcs.drawing.canvas import (
 )
 from perfvcs.drawing.commits.chart import TOOLTIP, Chart, environments, grouped, places, texts
 from perfvcs.drawing.commits.steps import (
-    LOUD,
+    MARKED_VERDICTS,
     UNJUDGED,
     centred,
     changes_in_words,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 OVERVIEW = 60  # commits from which a second figure below shows all of them
 ABOVE = 0.08  # of the axis, for the sizes of steps
-NAMED = 12  # steps with their size beside them
+MOST_LABELLED_STEPS = 12  # steps with their size beside them
 LOGARITHMIC_RATIO = 4.0  # ratio of the largest to the smallest value from which logarithms help
 
 
@@ -142,9 +142,9 @@ class _Drawing:
         judged = []
         for word in dict.fromkeys(point.verdict for point in points):
             style = SEEN.get(word, UNJUDGED)
-            shade = style.colour if word in LOUD else colour
+            shade = style.colour if word in MARKED_VERDICTS else colour
             rows = [row for row, point in enumerate(points) if point.verdict == word]
-            size = (10 if word in LOUD else 6) if len(points) <= 150 else (8 if word in LOUD else 4)
+            size = (10 if word in MARKED_VERDICTS else 6) if len(points) <= 150 else (8 if word in MARKED_VERDICTS else 4)
             mark = Scatter(
                 x="x", y="y", marker=style.marker, size=size, line_color=shade, line_width=1.5,
                 fill_color=shade if style.filled else "#ffffff",
@@ -196,7 +196,7 @@ class _Drawing:
                 fill_color="colour" if style.filled else "#ffffff",
             )  # fmt: skip
             drawn: list[Any] = [plot.add_glyph(data, rise), plot.add_glyph(data, mark)]
-            if len(steps) <= NAMED:
+            if len(steps) <= MOST_LABELLED_STEPS:
                 size = Text(
                     x="x", y="top", text="size", text_align="center", y_offset=-9, text_color=INK, text_font_size="12px",
                     text_font={"value": FONT}, text_font_style="bold", background_fill_color="#ffffff", background_fill_alpha=0.6,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from perfvcs.drawing.canvas import CYCLE, FONT, INK, SEEN, canvas, hover, legend, source, stack
 from perfvcs.drawing.commits.chart import TOOLTIP, Chart, environments, folded, grouped, places, texts
-from perfvcs.drawing.commits.steps import LOUD, UNJUDGED
+from perfvcs.drawing.commits.steps import MARKED_VERDICTS, UNJUDGED
 from perfvcs.plugins import Count, Natural
 from perfvcs.subject import Point, Series, Subject
 from perfvcs.text.columns import columns, cut, fitted, padded
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
 
-APART = 0.24  # between environments, of the space of a version
+ENVIRONMENT_GAP = 0.24  # between environments, of the space of a version
 JITTER = 0.08
-COMMIT = 8  # columns
+COMMIT_COLUMNS = 8  # columns
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Intervals(View[list[list[Series]]]):
         names = environments(chart.group)
         for turn, (series, name) in enumerate(zip(chart.group, names, strict=True)):
             if chart.points(series):
-                shift = APART * (turn - (len(chart.group) - 1) / 2) / max(1, len(chart.group) - 1)
+                shift = ENVIRONMENT_GAP * (turn - (len(chart.group) - 1) / 2) / max(1, len(chart.group) - 1)
                 colour = CYCLE[turn % len(CYCLE)]
                 if dotted:
                     words.setdefault("executions", []).append(_executions(plot, chart, series, shift, colour))
@@ -122,7 +122,7 @@ def _changes(plot: figure, chart: Chart, series: Series, shift: float, words: di
     import numpy as np
     from bokeh.models import Scatter, Segment, Text
 
-    found = [(before, point) for before, point in _neighbours(chart, series) if point.verdict in LOUD]
+    found = [(before, point) for before, point in _neighbours(chart, series) if point.verdict in MARKED_VERDICTS]
     for word in dict.fromkeys(point.verdict for _, point in found):
         style = SEEN[word]
         pairs = [(before, point) for before, point in found if point.verdict == word]
@@ -159,7 +159,7 @@ def _neighbours(chart: Chart, series: Series) -> Iterator[tuple[Point, Point]]:
 def _notes(chart: Chart) -> list[str]:
     """The number of changes between neighbours, in words."""
     verdicts = [point.verdict for series in chart.group for _, point in _neighbours(chart, series)]
-    words = [(word, verdicts.count(word)) for word in LOUD if word in verdicts]
+    words = [(word, verdicts.count(word)) for word in MARKED_VERDICTS if word in verdicts]
     return [tallied(words) if words else "no change between neighbours"] if any(verdicts) else []
 
 
@@ -180,20 +180,20 @@ def _lines(chart: Chart, width: int) -> Iterator[str]:
             yield fitted(name, width)
         numbers = [_numbers(point, series.unit, width) for point in points]
         room = max(map(columns, numbers))
-        inner = max(1, width - COMMIT - room - 5)
+        inner = max(1, width - COMMIT_COLUMNS - room - 5)
         for point, number in zip(points, numbers, strict=True):
             sign = SEEN.get(point.verdict, UNJUDGED).sign
             at, low, high = (None if end is None else end * factor for end in (point.centre, point.low, point.high))
             drawn = rail(axis, inner, at, low, high, "●")
-            yield cut(f"{padded(point.commit[:COMMIT], COMMIT)} {sign} {drawn}  {number}", width)
+            yield cut(f"{padded(point.commit[:COMMIT_COLUMNS], COMMIT_COLUMNS)} {sign} {drawn}  {number}", width)
         for line in foot(axis, inner):
-            yield f"{' ' * (COMMIT + 3)}{line}"
-        yield fitted(f"{' ' * (COMMIT + 3)}{chart.label}", width)
+            yield f"{' ' * (COMMIT_COLUMNS + 3)}{line}"
+        yield fitted(f"{' ' * (COMMIT_COLUMNS + 3)}{chart.label}", width)
 
 
 def _numbers(point: Point, unit: str, width: int) -> str:
     """The mean, and the change against the version before, with its interval where there is room."""
-    if point.effect is None or point.verdict not in LOUD:
+    if point.effect is None or point.verdict not in MARKED_VERDICTS:
         return quantity(point.centre, unit)
     size = change(point.effect, point.effect_low, point.effect_high) if width >= 72 else percent(point.effect)
     return f"{quantity(point.centre, unit)}, {size}"

@@ -24,10 +24,11 @@ CLUSTER_MARKERS = (
 FEWEST_VALUES = 50  # values, below which two clusters are easily chance
 CLUSTERED_VALUES = 500  # values are enough to find clusters, evenly chosen among more
 VISITED = 0.5  # of the executions have values in every cluster; fewer make it a difference between executions
-WIDE = 0.01  # share of the lower centre that neighbours are apart at least: less is of no interest
+SMALLEST_DISTANCE = 0.01  # share of the lower centre that neighbours are apart at least: less is of no interest
 VALLEY = 0.5  # of the lower peak beside it that the density between two peaks is at most, or they are one heap
 PEAK_HEIGHT = 0.1  # of the highest peak that others have at least
-APART = 2.0  # standard deviations between the centres of neighbours: Ashman's D, with which a mixture of two has two peaks
+# Ashman's D, in standard deviations between the centres of neighbours: with it a mixture of two has two peaks
+ASHMAN_DISTANCE = 2.0
 DENSITY_POINTS = 160  # points at which the density is asked for
 
 
@@ -74,7 +75,10 @@ def clusters(sample: DrawnSample) -> ClusterCentres | None:
         return None
     found = mixture(some, min(peaks, len(CLUSTER_MARKERS)))
     gaps, squares = np.diff(found.centres), found.spreads**2
-    if not len(gaps) or (gaps < np.maximum(np.log1p(WIDE), APART * np.sqrt((squares[1:] + squares[:-1]) / 2))).any():
+    if (
+        not len(gaps)
+        or (gaps < np.maximum(np.log1p(SMALLEST_DISTANCE), ASHMAN_DISTANCE * np.sqrt((squares[1:] + squares[:-1]) / 2))).any()
+    ):
         return None
     density = np.log(found.shares / found.spreads) - ((logs[:, None] - found.centres) / found.spreads) ** 2 / 2
     own = density.argmax(axis=1)

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     Runs = list[NDArray[np.float64]]
 
-LOOKED_AT = 200  # executions of a sample, evenly chosen
+SAMPLED_EXECUTIONS = 200  # executions of a sample, evenly chosen
 FEWEST = 3  # measurements of an execution, below which they have no order
 FEWEST_ORDERED = 10  # below which executions have none
-SMALL = 0.01  # of the median: less is of no interest
-GAP = 0.25  # of the range of the others, by which a first measurement is beyond them: the first of a slope is not
-CHANCE = 1e-4  # that the first measurements of some executions are extreme so often by chance
+SMALLEST_EFFECT = 0.01  # of the median: less is of no interest
+FIRST_VALUE_GAP = 0.25  # of the range of the others, by which a first measurement is beyond them: the first of a slope is not
+FALSE_ALARM_RATE = 1e-4  # that the first measurements of some executions are extreme so often by chance
 SURE = 4.0  # standard errors by which ranks follow the order
 MOST_FIRST = 0.9  # of a cluster's values, and of the executions, that are first measurements
 
@@ -39,7 +39,7 @@ def remarks(sample: DrawnSample, groups: ClusterCentres | None = None) -> list[s
     labels = None if groups is None else groups.labels[kept][order]
     if labels is not None and (first := _first_cluster(labels, starts)) is not None:
         return [f"cluster {first + 1} is the first measurement of each execution"]
-    chosen = np.unique(np.linspace(0, len(starts) - 1, min(LOOKED_AT, len(starts))).astype(np.int64))
+    chosen = np.unique(np.linspace(0, len(starts) - 1, min(SAMPLED_EXECUTIONS, len(starts))).astype(np.int64))
     every = np.split(values, starts[1:])
     runs = [run for run in (every[place] for place in chosen.tolist()) if len(run) >= FEWEST]
     medians = np.array([float(np.median(run)) for run in every])
@@ -68,13 +68,13 @@ def _first(runs: Runs) -> str:
     apart = np.array([run[0] - np.median(run[1:]) for run in runs])
     rises = np.median(apart) > 0
     gaps = ((run[0] - run[1:].max() if rises else run[1:].min() - run[0], np.ptp(run[1:])) for run in runs)
-    extreme = sum(bool(gap > 0 and gap >= GAP * wide) for gap, wide in gaps)
+    extreme = sum(bool(gap > 0 and gap >= FIRST_VALUE_GAP * wide) for gap, wide in gaps)
     chance = max(1 / len(run) for run in runs)
     tail = sum(
         comb(len(runs), hits) * chance**hits * (1 - chance) ** (len(runs) - hits) for hits in range(extreme, len(runs) + 1)
     )
     size = float(np.median(apart)) / float(np.median(np.abs(np.concatenate([run[1:] for run in runs]))) or 1.0)
-    if tail > CHANCE or abs(size) < SMALL:
+    if tail > FALSE_ALARM_RATE or abs(size) < SMALLEST_EFFECT:
         return ""
     return f"the first measurement of an execution is {percent(abs(size))[1:]} {'above' if rises else 'below'} the others"
 
@@ -107,7 +107,7 @@ def _trend(where: str, follow: float, ends: NDArray[np.float64]) -> str:
     import numpy as np
 
     size = float(np.median(ends[:, 1] - ends[:, 0])) / (float(np.median(np.abs(ends[:, 0]))) or 1.0)
-    if abs(follow) < SURE or abs(size) < SMALL or (size > 0) != (follow > 0):
+    if abs(follow) < SURE or abs(size) < SMALLEST_EFFECT or (size > 0) != (follow > 0):
         return ""
     return f"values {'rise' if size > 0 else 'fall'} by {percent(abs(size))[1:]} {where}"
 

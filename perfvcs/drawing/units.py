@@ -35,7 +35,7 @@ COUNTERS = (
     "read_char_rate",
     "write_char_rate",
 )  # those of about thirty that tell most
-TELLING = ("live", *COUNTERS, "exclusive", "site_bytes", "samples", "duration")  # metrics that come first
+FIRST_METRICS = ("live", *COUNTERS, "exclusive", "site_bytes", "samples", "duration")  # metrics that come first
 
 
 BothSides = tuple[list[Profile], list[Profile]]  # of the baseline and of the target
@@ -108,7 +108,7 @@ def together(subject: Subject) -> dict[tuple[JobKey, str], Subject]:
 
 def _rank(metric: str) -> tuple[int, int, str]:
     first, name = metric_rank(metric)
-    return first, TELLING.index(metric) if metric in TELLING else len(TELLING), name
+    return first, FIRST_METRICS.index(metric) if metric in FIRST_METRICS else len(FIRST_METRICS), name
 
 
 def unit_metrics(profile: Profile) -> list[str]:

@@ -25,7 +25,7 @@ from perfvcs.measure.sites import Sites
 
 VARIABLES = tuple(name for name in RECORDED + RECORDED_OF_BUILDS if name != "LD_PRELOAD")  # of which a library need not be there
 MOST_BYTES = 1 << 30  # of the overlay
-KEPT = frozenset({".git", ".perf"})  # of a clone
+KEPT_ENTRIES = frozenset({".git", ".perf"})  # of a clone
 
 
 class PickedCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -157,11 +157,11 @@ def _files(root: Path, overlay: Sequence[str]) -> list[ParcelFile]:
 def lay_out(files: Sequence[ParcelFile], root: Path) -> None:
     """Put the overlay into a clone in which nothing else is left; raises UsageError for a path that leads out of it."""
     for name in entries(root):
-        if name not in KEPT:
+        if name not in KEPT_ENTRIES:
             remove(root / name)
     for file in files:
         place = root / os.path.normpath(file.path)
-        if Path(file.path).is_absolute() or ".." in Path(file.path).parts or Path(file.path).parts[0] in KEPT:
+        if Path(file.path).is_absolute() or ".." in Path(file.path).parts or Path(file.path).parts[0] in KEPT_ENTRIES:
             raise UsageError(f"the overlay's {file.path} is not below the project's root: take it out of perf.toml")
         place.parent.mkdir(parents=True, exist_ok=True)
         if file.link:

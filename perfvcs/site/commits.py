@@ -21,9 +21,8 @@ MOST_SERIES = 400  # series in a table
 LISTED_STEPS = 500  # changes that are laid to one commit
 MOVING = ("degradation", "improvement", "suspected")
 MAY = 100  # changes that may have come with a commit and more likely came with another
-MOST_COMMITS = (
-    20  # commits that such a change may be: one that may be any of more says nothing of each, and moves with every new commit
-)
+# commits that such a change may be: one that may be any of more says nothing of each, and moves with every new commit
+MOST_COMMITS = 20
 
 
 @dataclass(frozen=True)

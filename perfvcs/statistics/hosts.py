@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-EVIDENT = (
-    0.05  # p up to which hosts evidently differ; with a larger one, more comparisons over hosts that agree would be left open
-)
+# p up to which hosts evidently differ; with a larger one, more comparisons over hosts that agree would be left open
+EVIDENT = 0.05
 
 
 @dataclass(frozen=True)

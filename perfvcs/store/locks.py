@@ -14,9 +14,8 @@ from perfvcs.store.failures import unwritable
 
 OURS = "perfvcs-write.lock", "perfvcs-gc.lock"
 STALE = 10.0  # seconds; git holds a branch's lock for milliseconds, so an older one was left by a killed process
-WRITER_PATIENCE = (
-    120.0  # seconds that a writer keeps trying against those who do not take our lock, such as `git push` into the store
-)
+# seconds that a writer keeps trying against those who do not take our lock, such as `git push` into the store
+WRITER_PATIENCE = 120.0
 LOCK_EXISTS = r"\.lock': File exists"  # in what git says
 
 

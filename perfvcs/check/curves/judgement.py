@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 
     from perfvcs.check.case import Case
 
-BELIEVED_DIFFERENCE = (
-    0.05  # the relative difference up to which a published rule's "no change" is believed: that of ``relative-error``
-)
+# the relative difference up to which a published rule's "no change" is believed: that of ``relative-error``
+BELIEVED_DIFFERENCE = 0.05
 NO_BOUND = "no bound, since this rule has no interval"
 NO_RATIO = "no relative change: the baseline's mean is not above 0"
 

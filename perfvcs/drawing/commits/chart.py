@@ -21,10 +21,10 @@ from perfvcs.text.words import metric_name, metric_rank
 if TYPE_CHECKING:
     from bokeh.plotting import figure
 
-FEW = 12  # commits whose titles have room below an axis
-NAME = 20  # characters of such a title
+TITLED_COMMITS = 12  # commits whose titles have room below an axis
+TITLE_CHARACTERS = 20  # characters of such a title
 TITLE_LINE = 52  # characters of a title that a telephone has room for
-REASON = 160  # of the reason why a series begins anew
+REASON_CHARACTERS = 160  # of the reason why a series begins anew
 REMARK = 240  # of what it shows beside steps
 LEAST_SPAN = 0.02  # share of the middle value that an axis spans at least: noise of a percent is not a mountain
 INTERVAL_ROOM = 0.75  # of the range of the centres, which intervals may take on either side
@@ -109,7 +109,7 @@ class Chart:
             found.append(f"{aside:,} on branches that were merged, not joined")
         for series in self.group:
             if series.begins and series.points:
-                found.append(f"begins anew at {series.points[0].commit[:8]}: {plain(series.begins, REASON)}")
+                found.append(f"begins anew at {series.points[0].commit[:8]}: {plain(series.begins, REASON_CHARACTERS)}")
             found += [plain(remark, REMARK) for remark in series.remarks]
         return list(dict.fromkeys(found))
 
@@ -119,9 +119,13 @@ class Chart:
 
         plot.x_range = Range1d(start=self.span[0], end=self.span[1])
         plot.xaxis.ticker = AdaptiveTicker(min_interval=1, desired_num_ticks=6, num_minor_ticks=0)
-        titles = {point.commit: point.title for series in self.group for point in series.points} if len(self.place) <= FEW else {}
+        titles = (
+            {point.commit: point.title for series in self.group for point in series.points}
+            if len(self.place) <= TITLED_COMMITS
+            else {}
+        )
         plot.xaxis.major_label_overrides = {
-            number: plain(titles.get(commit, ""), NAME) or commit[:8] for commit, number in self.place.items()
+            number: plain(titles.get(commit, ""), TITLE_CHARACTERS) or commit[:8] for commit, number in self.place.items()
         }
         plot.xaxis.major_label_orientation = 0.6
         plot.xgrid.visible = False

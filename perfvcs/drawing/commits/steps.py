@@ -10,7 +10,8 @@ from perfvcs.text.quantity import quantity
 from perfvcs.text.quantity import step as levels
 from perfvcs.text.words import counted
 
-LOUD = ("degradation", "improvement", "suspected", "accepted")  # large, in their own colour; the others in their environment's
+# drawn large and in their own colour; the others in their environment's
+MARKED_VERDICTS = ("degradation", "improvement", "suspected", "accepted")
 UNJUDGED = MarkStyle(BLUE, "square", "□", filled=False)
 
 
@@ -64,7 +65,7 @@ def latest(series: Series) -> str:
     """``last degradation at 1f0e2a3b``, or a lasting one where its step is not older; that there was none."""
     places = {point.commit: place for place, point in enumerate(series.points)}
     found = [(places[step.commit], named(step), step.commit) for step in series.steps if step.commit in places]
-    loud = [(place, point) for place, point in enumerate(series.points) if point.verdict in LOUD]
+    loud = [(place, point) for place, point in enumerate(series.points) if point.verdict in MARKED_VERDICTS]
     found += [(place, f"last {_change(point.verdict)}", point.commit) for place, point in loud]
     if not found:
         return f"no {'lasting ' if series.levels else ''}change in {len(series.points):,} commits"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from perfvcs.statistics.regression.course import SizeCourse
 
-WIDE = 30.0  # ratio of the largest to the smallest size from which logarithmic axes come first
+LOGARITHMIC_RATIO = 30.0  # ratio of the largest to the smallest size from which logarithmic axes come first
 STYLE = """
 :host, .bk-tab, .bk-tab.bk-active { color: inherit; background: none; }
 .bk-header, .bk-tab.bk-active { border-color: #5b6470; }
@@ -31,7 +31,7 @@ def axes(sides: Sequence[CurveSide]) -> list[Axis]:
     if min(map(len, positive)) < FEWEST_OF_CURVE:
         return ["linear"]
     every = np.concatenate(positive)
-    return ["log", "linear"] if every.max() / every.min() >= WIDE else ["linear", "log"]
+    return ["log", "linear"] if every.max() / every.min() >= LOGARITHMIC_RATIO else ["linear", "log"]
 
 
 def tabbed(kinds: Sequence[Axis], draw: Callable[[Axis], list[figure]]) -> Tabs:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-FAR = 3.0  # robust standard deviations; a normal distribution has 0.3 % beyond
+FAR_DEVIATIONS = 3.0  # robust standard deviations; a normal distribution has 0.3 % beyond
 REACH = 3.0  # how many times further than these the axis shows
 STRETCHES = 24  # of sizes, each with a median
 
@@ -45,10 +45,10 @@ class Residuals:
 
     @cached_property
     def limit(self) -> float:
-        """The distance that counts as far: ``FAR`` robust standard deviations of the distances about the curve."""
+        """The distance that counts as far: ``FAR_DEVIATIONS`` robust standard deviations of the distances about the curve."""
         import numpy as np
 
-        return FAR * NORMAL * float(np.median(np.abs(self.rest)))
+        return FAR_DEVIATIONS * NORMAL * float(np.median(np.abs(self.rest)))
 
     @property
     def outside(self) -> float:

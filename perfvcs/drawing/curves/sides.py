@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 FEWEST_OF_CURVE = 5  # sizes that make a curve
-KEPT = 200  # courses that are remembered
+REMEMBERED_COURSES = 200
 LOOK = 1000  # rows that are searched for sizes first
-POINTS = 160  # of a drawn curve
+CURVE_POINTS = 160  # of a drawn curve
 ALONE = "measured"  # the name of a side without another
-NAMES = {
+SIDE_NAMES = {
     "constant": "", "logarithmic": "ln n", "linear": "n", "linearithmic": "n ln n", "quadratic": "n²", "cubic": "n³",
 }  # fmt: skip
 
@@ -95,7 +95,7 @@ def _course(columns: tuple[Floats, Floats, NDArray[np.int64]], within: Ranges | 
         digest.update(np.ascontiguousarray(column).data)
     key = digest.digest()
     if key not in _known:
-        if len(_known) >= KEPT:
+        if len(_known) >= REMEMBERED_COURSES:
             _known.pop(next(iter(_known)))
         _known[key] = course(*columns, within)
     return _known[key]
@@ -125,7 +125,7 @@ def equation(course: SizeCourse, model: str, unit: str) -> str:
     if model == "exponential":
         return f"{quantity(first, unit)} {second:.6g}^n"
     sign = "-" if second < 0 else "+"
-    return quantity(first, unit) + (f" {sign} {quantity(abs(second), unit)} {NAMES[model]}" if NAMES[model] else "")
+    return quantity(first, unit) + (f" {sign} {quantity(abs(second), unit)} {SIDE_NAMES[model]}" if SIDE_NAMES[model] else "")
 
 
 def models(course: SizeCourse) -> list[str]:
@@ -234,5 +234,9 @@ def grid(low: float, high: float, axis: Axis) -> Floats:
     """Sizes all over the range, evenly by their logarithms where the axis is."""
     import numpy as np
 
-    found = np.geomspace(low if low > 0 else min(1.0, high), high, POINTS) if axis == "log" else np.linspace(low, high, POINTS)
+    found = (
+        np.geomspace(low if low > 0 else min(1.0, high), high, CURVE_POINTS)
+        if axis == "log"
+        else np.linspace(low, high, CURVE_POINTS)
+    )
     return np.asarray(found, dtype=np.float64)

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
     from numpy.typing import NDArray
 
-ROW = 18  # pixels
+ROW_HEIGHT = 18  # pixels
 LETTER = 6.4  # pixels of one, on average
 WIDTH = 1200  # pixels of a figure, until the page knows better
 LEAST_SHARE = 0.0005  # of all: half a pixel on a wide screen
-BITS = 16  # of an edge's place: a sixtieth of a pixel on a wide screen
+EDGE_BITS = 16  # of an edge's place: a sixtieth of a pixel on a wide screen
 BOX_POINTS = 2  # of other figures weigh as much as one box with its texts
-METRICS = 4  # of one group of profiles
+MOST_METRICS = 4  # of one group of profiles
 BLACK = "#101010"
 SAMPLE_METRIC = "samples"  # the metric that is drawn by chance: how often a stack was seen
 
@@ -86,7 +86,7 @@ def flames(groups: Mapping[StackGroup, Traces], most: int) -> list[Flame]:
     """The graphs of each group: its first metrics, with at most ``most`` boxes each, the widest on either side."""
     found = []
     for name, (profiles, metrics) in groups.items():
-        for metric, meaning in list(metrics.items())[:METRICS]:
+        for metric, meaning in list(metrics.items())[:MOST_METRICS]:
             grown = tree(profiles, metric)
             found.append(
                 Flame(name, profiles, metric, meaning, grown, widest(grown.shares.max(axis=1), max(1, most), LEAST_SHARE))
@@ -104,7 +104,7 @@ def draw(flame: Flame, amount: str, notes: Sequence[str], sides: Sequence[int], 
 
     levels = int(flame.tree.depth[flame.kept].max()) + 1
     plot = canvas(
-        f"{flame.title}\n{amount}", "", "", caption=[*notes, *flame.left_out()], height=ROW * levels + 40,
+        f"{flame.title}\n{amount}", "", "", caption=[*notes, *flame.left_out()], height=ROW_HEIGHT * levels + 40,
         tools="xpan,xbox_zoom,xwheel_zoom,reset,save",
     )  # fmt: skip
     plot.name = "flame"
@@ -139,7 +139,7 @@ def _source(flame: Flame, sides: Sequence[int], columns: Mapping[str, Sequence[s
     found, kept = flame.tree, flame.kept
     signs = columns.get("sign") or [""] * len(kept)
     names = [f"{sign}{plain(name, 160)}" for sign, (name, _) in zip(signs, flame.parts, strict=True)]
-    left, right = (stepped(edge[kept], BITS) for edge in spans(found, found.shares[:, sides[0]]))
+    left, right = (stepped(edge[kept], EDGE_BITS) for edge in spans(found, found.shares[:, sides[0]]))
     widths = ((right - left) * WIDTH / LETTER).tolist()
     depth = found.depth[kept].astype(float)
     texts = [f"{100 * share:.1f} %" for share in found.shares[kept, sides[0]].tolist()]
@@ -152,7 +152,9 @@ def _source(flame: Flame, sides: Sequence[int], columns: Mapping[str, Sequence[s
         "total": flame.amounts(found.total), "own": flame.amounts(found.own),
     }  # fmt: skip
     if len(sides) > 1:
-        data["other_left"], data["other_right"] = (stepped(edge[kept], BITS) for edge in spans(found, found.shares[:, sides[1]]))
+        data["other_left"], data["other_right"] = (
+            stepped(edge[kept], EDGE_BITS) for edge in spans(found, found.shares[:, sides[1]])
+        )
     return source(**data, **{name: column for name, column in columns.items() if name != "sign"})
 
 

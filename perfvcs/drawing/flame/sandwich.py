@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST_LISTED_FUNCTIONS = 20  # functions
-NAME = 48  # characters of a function's name
-AROUND = 3  # callers and callees of each
-LEAST = 0.001  # of all: what has less is not listed
+NAME_CHARACTERS = 48  # characters of a function's name
+MOST_NEIGHBOURS = 3  # callers and callees of each
+SMALLEST_LISTED_SHARE = 0.001  # of all: what has less is not listed
 
 
 class FunctionRow(NamedTuple):
@@ -48,7 +48,7 @@ def functions(tree: FrameTree, side: int, most: int = MOST_LISTED_FUNCTIONS) -> 
     names = [split(name) for name in tree.frames]
     rows: list[FunctionRow] = []
     for number in ranked:
-        if max(own[number], every[number]) < LEAST or len(rows) == most:
+        if max(own[number], every[number]) < SMALLEST_LISTED_SHARE or len(rows) == most:
             continue
         nodes = np.flatnonzero(frame == number)
         outermost = nodes[~_inside(tree, number)[nodes]]
@@ -82,8 +82,8 @@ def _largest(pairs: list[tuple[int, float]], names: list[tuple[str, str]]) -> li
     for number, weight in pairs:
         if number >= 0:
             sums[number] = sums.get(number, 0.0) + weight
-    ranked = sorted(sums.items(), key=lambda pair: -pair[1])[:AROUND]
-    return [(names[number][0], weight) for number, weight in ranked if weight >= LEAST]
+    ranked = sorted(sums.items(), key=lambda pair: -pair[1])[:MOST_NEIGHBOURS]
+    return [(names[number][0], weight) for number, weight in ranked if weight >= SMALLEST_LISTED_SHARE]
 
 
 def sandwiches(groups: Mapping[StackGroup, Traces]) -> list[Listing]:
@@ -94,7 +94,7 @@ def sandwiches(groups: Mapping[StackGroup, Traces]) -> list[Listing]:
         grown, side = tree(profiles, metric), 1 if profiles.target else 0
         whole = float(grown.total[0, side])
         rows = functions(grown, side)
-        names = apart([row.function for row in rows], NAME)
+        names = apart([row.function for row in rows], NAME_CHARACTERS)
         listed = [
             TableRow(
                 (group.job, row.function, None), name, shorten(f"{row.function} {row.file}".strip(), 300),
@@ -113,4 +113,4 @@ def _amount(share: float, whole: float, unit: str) -> TableCell:
 
 
 def _around(several: Sequence[tuple[str, float]]) -> TableCell:
-    return TableCell(", ".join(f"{shorten(name, NAME)} {100 * share:.1f} %" for name, share in several))
+    return TableCell(", ".join(f"{shorten(name, NAME_CHARACTERS)} {100 * share:.1f} %" for name, share in several))

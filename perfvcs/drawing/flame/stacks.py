@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 LEVELS = 100  # of callers; what is deeper counts for the frame at the last level
 BATCHES = 200  # of executions that are told apart
-SHARE = "share"  # a metric that is another one in percent
+SHARE_METRIC = "share"  # a metric that is another one in percent
 
 
 class StackGroup(NamedTuple):
@@ -105,7 +105,7 @@ def metrics(subject: Subject) -> dict[str, Metric]:
     for profile in (*subject.target, *subject.baseline):
         at_stacks = np.asarray(profile.resources.integers("trace"), np.int64) >= 0
         for name, metric in profile.metrics.items():
-            if name in found or name == SHARE or is_derived(name, profile.metrics):
+            if name in found or name == SHARE_METRIC or is_derived(name, profile.metrics):
                 continue
             if (profile.resources.array(name)[at_stacks] > 0).any():
                 found[name] = metric

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from perfvcs.drawing.flame.boxes import Flame
 
 MOST_PATHS = 20  # paths
-LEAST = 0.005  # of the largest change: what is smaller has no line
+SMALLEST_DRAWN_SHARE = 0.005  # of the largest change: what is smaller has no line
 BAR = 10  # columns of the largest change
 MORE, LESS = "■", "□"
 TREE_INDENT = 2
-NAME = 0.5  # of what is left beside the bar: the rest says by how much
+NAME_SHARE = 0.5  # of what is left beside the bar: the rest says by how much
 
 
 def branches(
@@ -35,7 +35,7 @@ def branches(
     size = np.where(sure, np.abs(change), 0.0)
     size[0] = 0.0  # all of it is in the heading
     largest = float(size.max(initial=0.0))
-    order = [place for place in np.argsort(-size, kind="stable").tolist() if size[place] > LEAST * largest]
+    order = [place for place in np.argsort(-size, kind="stable").tolist() if size[place] > SMALLEST_DRAWN_SHARE * largest]
     if not order:
         yield "nothing changed beyond chance"
         return
@@ -53,7 +53,7 @@ def branches(
         place, depth = waiting.pop()
         bar = (MORE if change[place] > 0 else LESS) * ceil(BAR * size[place] / largest)
         indent = " " * min(TREE_INDENT * depth, room // 4)
-        name = fitted(indent + flame.parts[place][0], int(NAME * room))
+        name = fitted(indent + flame.parts[place][0], int(NAME_SHARE * room))
         yield f"{bar:{BAR}} {name}  {fitted(texts[place], room - len(name) - 2)}"
         waiting += [(one, depth + 1) for one in reversed(below[place])]
     if len(order) > MOST_PATHS:

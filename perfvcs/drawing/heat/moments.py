@@ -14,8 +14,8 @@ from perfvcs.summary import SAMPLER
 from perfvcs.text.quantity import quantity
 from perfvcs.text.words import metric_name, plural
 
-NAMED = 4  # counters that are left out
-FAR = 5  # times as long as the other revision, from which the two have axes of their own
+MOST_NAMED_COUNTERS = 4  # counters that are left out
+OWN_AXES_RATIO = 5  # times as long as the other revision, from which the two have axes of their own
 
 
 def over_time(sides: list[HeatSide], most: tuple[int, int]) -> Sheet:
@@ -35,7 +35,7 @@ def over_time(sides: list[HeatSide], most: tuple[int, int]) -> Sheet:
     profile, metric = sides[-1].rows[0].profile, sides[-1].rows[0].metric
     columns = _timed(numbered([own[1] for own in points], most[1]), sides)
     lengths = [float(own.edges[-1] - own.edges[0]) for own in columns]
-    linked = max(lengths) <= FAR * min(lengths)
+    linked = max(lengths) <= OWN_AXES_RATIO * min(lengths)
     if not linked:
         columns = _timed([numbered([own[1]], most[1])[0] for own in points], sides)
     panels = [
@@ -88,8 +88,8 @@ def _moving(sheet: Sheet) -> Sheet:
     still = np.flatnonzero(~(high > low))
     if not len(still):
         return sheet
-    named = [plain(sheet.names[row], 24) for row in still[:NAMED].tolist()]
-    more = f" and {len(still) - NAMED:,} more" if len(still) > NAMED else ""
+    named = [plain(sheet.names[row], 24) for row in still[:MOST_NAMED_COUNTERS].tolist()]
+    more = f" and {len(still) - MOST_NAMED_COUNTERS:,} more" if len(still) > MOST_NAMED_COUNTERS else ""
     note = f"{len(still):,} constant, left out: {', '.join(named)}{more}"
     return chosen(sheet, np.flatnonzero(high > low), [*sheet.notes, note])
 

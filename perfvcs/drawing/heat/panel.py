@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
     from numpy.typing import NDArray
 
-ROW = 17  # pixels
-BITS = 9  # of a shade: colours come in 256 steps
+ROW_HEIGHT = 17  # pixels
+SHADE_BITS = 9  # of a shade: colours come in 256 steps
 NAME, RANGE = 22, 20  # characters of a row's name and of its range
 
 
@@ -26,13 +26,13 @@ def draw(sheet: Sheet, panel: Panel, colours: Scheme) -> figure:
     import numpy as np
     from bokeh.models import BasicTicker, BasicTickFormatter, FixedTicker, Range1d
 
-    shades = stepped(colours.shades(panel.cells.mean), BITS)
+    shades = stepped(colours.shades(panel.cells.mean), SHADE_BITS)
     row, column = np.nonzero(np.isfinite(shades))
     edges = panel.columns.edges
     beside = [one.columns.edges for one in (sheet.panels if sheet.linked else [panel])]
     start, end = min(own[0] for own in beside), max(own[-1] for own in beside)
     chosen = scale(float(max(-start, end)) if panel.columns.unit else 1.0, panel.columns.unit)
-    height, row_height = len(sheet.names), ROW * (2 if sheet.own else 1)
+    height, row_height = len(sheet.names), ROW_HEIGHT * (2 if sheet.own else 1)
     gaps = any(not np.isfinite(colours.shades(one.cells.mean)).all() for one in sheet.panels)
     hatched = ["hatched: no value" + (", or none above zero" if colours.log else "")] if gaps else []
     plot = canvas(

@@ -18,8 +18,8 @@ from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import percent, quantity
 from perfvcs.text.words import ambiguous, metric_name, metric_rank
 
-NAME = 64  # characters of a benchmark's name where it stands in full elsewhere
-REASON = 300  # characters of a reason
+NAME_CHARACTERS = 64  # characters of a benchmark's name where it stands in full elsewhere
+REASON_CHARACTERS = 300  # characters of a reason
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ BETWEEN = (Column("low", "low", number=True), Column("high", "high", number=True
 
 
 def _row(key: Key, cells: Sequence[TableCell | None]) -> TableRow:
-    return TableRow(key, shorten(title(key), NAME), title(key), list(cells))
+    return TableRow(key, shorten(title(key), NAME_CHARACTERS), title(key), list(cells))
 
 
 def _metric(metric: str, unit: str, collector: str = "") -> tuple[TableCell, TableCell]:
@@ -165,7 +165,7 @@ def _change(change: Change) -> TableRow:
     cells: list[TableCell | None] = [
         *_metric(change.metric, change.unit), TableCell("", word=word, sign=style.sign), _share(change.effect), _share(change.low),
         _share(change.high), _amount(change.baseline, change.unit), _amount(change.target, change.unit), both, _count(after), *chances,
-        TableCell(change.method), TableCell(shorten("; ".join(filter(None, remarks)), REASON)),
+        TableCell(change.method), TableCell(shorten("; ".join(filter(None, remarks)), REASON_CHARACTERS)),
     ]  # fmt: skip
     return _row((change.job, change.uid, change.size), cells)
 
@@ -183,7 +183,8 @@ def _commits(history: Sequence[Series]) -> Listing:
             *_metric(series.metric, series.unit), TableCell(shorten(series.environment)), TableCell(point.commit[:10]),
             _amount(point.centre, series.unit), _amount(point.low, series.unit), _amount(point.high, series.unit),
             _count(point.executions), TableCell("", word=point.verdict, sign=SEEN[point.verdict].sign if point.verdict in SEEN else ""),
-            _share(point.effect), TableCell(shorten(point.when)), TableCell(shorten(point.author)), TableCell(shorten(point.title, NAME)),
+            _share(point.effect), TableCell(shorten(point.when)), TableCell(shorten(point.author)),
+            TableCell(shorten(point.title, NAME_CHARACTERS)),
         ])
         for series in sorted(history, key=lambda series: (places[series.label, series.uid, series.size], metric_rank(series.metric)))
         for point in reversed(series.points)

@@ -11,8 +11,8 @@ from perfvcs.text.columns import columns as taken
 from perfvcs.text.columns import fitted, padded, wrapped
 
 WIDEST = 32  # columns of a terminal that one column of a table takes
-GAP = 2
-NAME = "benchmark"
+COLUMN_GAP = 2
+NAME_COLUMN = "benchmark"
 LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
     "^": r"\textasciicircum{}", "~": r"\textasciitilde{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
@@ -29,7 +29,7 @@ def plain(table: Listing, width: int) -> str:
         for number, column in enumerate(table.columns)
     ]
     left_out: list[int] = []
-    while len(shown) > 1 and GAP + sum(widths[number] + GAP for number in shown) - GAP > width:
+    while len(shown) > 1 and COLUMN_GAP + sum(widths[number] + COLUMN_GAP for number in shown) - COLUMN_GAP > width:
         left_out.append(next((number for number in reversed(shown) if table.columns[number].minor), shown[-1]))
         shown.remove(left_out[-1])
 
@@ -62,7 +62,7 @@ def _said(cell: TableCell | None) -> str:
 def markdown(table: Listing) -> str:
     """A table as Markdown, names escaped."""
     shown = [number for number, column in enumerate(table.columns) if not column.apart]
-    heads = [NAME, *(table.columns[number].title for number in shown)]
+    heads = [NAME_COLUMN, *(table.columns[number].title for number in shown)]
     rules = ["---", *("---:" if table.columns[number].number else "---" for number in shown)]
     rows = [[escape(row.full), *(escape(_said(row.cells[number])) for number in shown)] for row in table.rows]
     lines = [f"| {' | '.join(cells)} |" for cells in (map(escape, heads), rules, *rows)]
@@ -76,7 +76,7 @@ def separated(table: Listing) -> str:
 
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([NAME, *(column.name for column in table.columns)])
+    writer.writerow([NAME_COLUMN, *(column.name for column in table.columns)])
     for row in table.rows:
         writer.writerow([_unarmed(row), *map(_plain_value, row.cells)])
     return file.getvalue().rstrip("\n")
@@ -96,7 +96,7 @@ def latex(table: Listing) -> str:
     """A table as LaTeX's ``tabular``, which needs no package; letters beyond Latin need XeLaTeX or LuaLaTeX and a font that has them."""
     shown = [number for number, column in enumerate(table.columns) if not column.apart]
     kinds = "l" + "".join("r" if table.columns[number].number else "l" for number in shown)
-    heads = [NAME, *(table.columns[number].title for number in shown)]
+    heads = [NAME_COLUMN, *(table.columns[number].title for number in shown)]
     rows = [[_tex(row.full), *(_amount(row.cells[number]) for number in shown)] for row in table.rows]
     lines = [f"{' & '.join(cells)} \\\\" for cells in ([*map(_tex, heads)], *rows)]
     notes = [f"% {shorten(note, 1000)}" for note in (table.heading, table.caption, *table.notes)]

@@ -21,9 +21,8 @@ LEAST_RISE = 0.01  # a curve that rises less than this over its sizes, in shares
 FREE_GAIN = 0.003  # of the variance that a curve of free shape must explain more; caches bend every curve a little,
 LOGARITHM_GAIN = 0.01  # and the same beside a logarithm, from which small powers hardly differ at sizes that people measure,
 REST = 0.02  # unless it leaves less than this share of what the best fixed one leaves;
-DISTINCT_EXPONENT = (
-    0.2  # and the exponent that a power must be away from that of the best fixed curve, which is that curve in caches otherwise
-)
+# and the exponent that a power must be away from that of the best fixed curve, which is that curve in caches otherwise
+DISTINCT_EXPONENT = 0.2
 GROWN = 0.4  # of the value at the largest size must come from the size, or caches may have made the growth,
 CLOSE = 0.95  # unless a curve faster than a logarithm explains so much of the variance
 FREE_MARGIN = 6.0  # by how much AICc must be lower for a curve of free shape: "strong evidence" in Burnham, Anderson 2002

@@ -28,15 +28,13 @@ FAR_DEVIATIONS = 4.0  # a difference this many (robust) standard deviations from
 FAR_SHARE = 0.06  # where at most this share is so far
 ENOUGH_SIZES = 20  # if there are enough sizes for these deviations to be known
 MOST_ROUNDS = 4
-DOUBTED_GAIN = (
-    0.002  # of the variance of the differences, which a doubted kind must explain more: caches bend every curve a little,
-)
+# of the variance of the differences, which a doubted kind must explain more: caches bend every curve a little,
+DOUBTED_GAIN = 0.002
 REST = 0.02  # unless it leaves less than this share of what the best other kind leaves: as in ``choice``
 OFFSET = 0.0125  # how often, at most, an error without an offset may seem to have one: that of BIC for 500 sizes
 DESIGN_COLUMNS = ("x", "group", "baseline", "target", "difference", "counts")
-DOUBTED_MARGIN = (
-    6.0  # by how much BIC must be lower for a kind that is doubted, by default a curve of free shape, as in ``choice``
-)
+# by how much BIC must be lower for a kind that is doubted, by default a curve of free shape, as in ``choice``
+DOUBTED_MARGIN = 6.0
 
 
 @dataclass(frozen=True)
