@@ -24,11 +24,11 @@ def together(evidence: Evidence, decision: Decision, count: int) -> list[int]:
     import numpy as np
 
     from perfvcs.locate.evidence import OF_CANDIDATE
-    from perfvcs.locate.posterior import OWN
+    from perfvcs.locate.posterior import OWN_DEVIATION
 
     belief, variance = decision.belief, evidence.summary().variance
     assert belief is not None
-    noise = OF_CANDIDATE * variance / belief.effect**2 + OWN**2
+    noise = OF_CANDIDATE * variance / belief.effect**2 + OWN_DEVIATION**2
     moved = np.clip(belief.jump.cumsum() / belief.jump.sum(), NEVER, 1 - NEVER)
     odds = moved / (1 - moved)
     chosen, doubt = [decision.step.commit], belief.doubt.copy()

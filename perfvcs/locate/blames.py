@@ -16,7 +16,7 @@ from perfvcs.git.project import UnknownRevision
 from perfvcs.locate.finding import Blame
 from perfvcs.repository import Repository
 
-FOLDER = "blames"
+BLAMES_FOLDER = "blames"
 LARGEST_BLAME = 1 << 24  # bytes of a result
 
 
@@ -61,7 +61,7 @@ def asked(repository: Repository, names: Sequence[str]) -> BlameWords:
 
 def store(repository: Repository, blame: Blame) -> None:
     """Keep a result in the place of an older one for the same pair and benchmark."""
-    folder = make_folder(repository.home / FOLDER)
+    folder = make_folder(repository.home / BLAMES_FOLDER)
     wholefile.write(folder / _name(blame.baseline, blame.target, blame.job), msgspec.json.encode(blame))
 
 
@@ -81,7 +81,7 @@ def of_pair(repository: Repository, a: str, b: str) -> list[Blame]:
 
 def every(repository: Repository, first: str = "") -> list[Blame]:
     """All results that can be read, or those whose names begin with ``first``."""
-    folder = repository.home / FOLDER
+    folder = repository.home / BLAMES_FOLDER
     try:
         names = [name for name in entries(folder) if name.startswith(first)]
     except (NotPlain, OSError):

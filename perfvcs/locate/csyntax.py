@@ -21,7 +21,7 @@ STANDARD = frozenset({
 })  # fmt: skip
 PREPROCESSOR = frozenset({"preproc_if", "preproc_elif"})
 BRANCH = re.compile(rb"(?m)^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:.*\\\n)*.*")
-ONCE = frozenset({"initializer", "right"})  # the fields of a loop that are evaluated before it begins
+EVALUATED_ONCE = frozenset({"initializer", "right"})  # the fields of a loop that are evaluated before it begins
 ASSERTION = re.compile(r"(?i)^(?:\w+_)?\w*assert$")
 
 
@@ -93,7 +93,7 @@ def _walk(root: Node, depth: int, lines: frozenset[int], features: Features) -> 
                 continue
             field = node.field_name_for_child(number)
             if not (node.type in PREPROCESSOR and field == "condition"):
-                waiting.append((child, around if inner > around and field in ONCE else inner))
+                waiting.append((child, around if inner > around and field in EVALUATED_ONCE else inner))
 
 
 def _add(node: Node, line: int, depth: int, features: Features) -> None:

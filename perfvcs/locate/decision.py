@@ -28,7 +28,7 @@ MOST_BLOCKS = 400
 CERTAIN = 0.99
 MOST_STEPS = 60  # pairs of a commit and its parent
 MOST_SETTLING = 30  # of them only so that `perf check` shows the change, too
-OTHERS = 0.04  # expected jumps beside those named, below which the search ends
+FINAL_OTHER_JUMPS = 0.04  # expected jumps beside those named, below which the search ends
 WORTHLESS = 0.0005  # a variance, of which 1/4 is the most where one jump is open
 BUILD = 24.0  # executions that a build is worth where these vary as much as the ends differ; fewer as fewer settle a level
 NEGLIGIBLE = 1e-12  # a variance, by the square of the difference: rounding
@@ -156,7 +156,7 @@ def _is_settled(steps: list[float]) -> bool:
 def _next(evidence: Evidence, belief: Belief, named: tuple[int, ...], variance: float) -> NextStep:
     """The step by what is believed of the commits."""
     rest = float(belief.jump.sum()) - sum(float(belief.jump[commit - 1]) for commit in named)
-    if named and rest <= OTHERS:
+    if named and rest <= FINAL_OTHER_JUMPS:
         unsettled = [
             commit for commit in named if not evidence.exact and evidence.last > 1 and not _is_settled(evidence.steps[commit])
         ]
@@ -190,7 +190,7 @@ def _most_telling(evidence: Evidence, belief: Belief, named: tuple[int, ...], va
         doubt[commit - 1] *= _left(OF_PAIR * square / len(values)) if len(values) < MOST_STEPS else 0.0
     builds = (~built[1:]).astype(float) + ~built[:-1]
     steps = _information(doubt, OF_PAIR * square) / ((2 + build * builds) * (1 - likely))
-    steps[skipped[1:] | skipped[:-1] | (belief.jump < OTHERS)] = 0.0
+    steps[skipped[1:] | skipped[:-1] | (belief.jump < FINAL_OTHER_JUMPS)] = 0.0
     steps[[commit - 1 for commit in named]] = 0.0
     if blocks.max(initial=0.0) <= 0.0 and steps.max() <= 0.0:
         return None
@@ -244,9 +244,9 @@ def _skipped(evidence: Evidence) -> NDArray[np.bool_]:
 
 def _left(variance: float) -> float:
     """The share of a level's doubt that executions can still take away, by what they leave so far: a build's own level stays."""
-    from perfvcs.locate.posterior import OWN
+    from perfvcs.locate.posterior import OWN_DEVIATION
 
-    return variance / (variance + OWN**2)
+    return variance / (variance + OWN_DEVIATION**2)
 
 
 def _information(doubt: NDArray[np.float64], variance: float) -> NDArray[np.float64]:

@@ -10,8 +10,8 @@ from perfvcs.locate.hunks import SourceDifference
 from perfvcs.profile import Profile
 from perfvcs.text.words import counted
 
-NAME = re.compile(r"""^\s*name\s*=\s*["']?([\w.-]+)""", re.MULTILINE)
-SHOWN = 5  # names of a kind
+DECLARED_NAME = re.compile(r"""^\s*name\s*=\s*["']?([\w.-]+)""", re.MULTILINE)
+MOST_SHOWN = 5  # names of a kind
 NOTES = ("hugepages", "os")  # of the machine, which are not compared and may matter
 
 
@@ -58,7 +58,7 @@ def own_name(project: Project, commit: str) -> str:
     """The name under which the project itself is installed, as far as its files tell; empty where they do not."""
     for path in ("pyproject.toml", "setup.cfg", "setup.py"):
         try:
-            found = NAME.search(project.git("show", f"{commit}:{path}"))
+            found = DECLARED_NAME.search(project.git("show", f"{commit}:{path}"))
         except GitError:
             continue
         if found:
@@ -76,5 +76,5 @@ def others(changed: SourceDifference) -> str:
 
 
 def _some(names: list[str]) -> str:
-    more = len(names) - SHOWN
-    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - MOST_SHOWN
+    return ", ".join(names[:MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")

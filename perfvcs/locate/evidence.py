@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FEWEST_FOR_OUTLIERS = 8  # residuals: with fewer, what is far off is not known
 OUTLYING = 4.0  # standard deviations: what is farther off is pulled in
-KNOWN = 10**6  # degrees of freedom of a variance that is known
+KNOWN_DEGREES = 10**6  # degrees of freedom of a variance that is known
 OF_PAIR, OF_CANDIDATE = 2.0, 1.5  # variances of bad - good, and of candidate - (good + bad) / 2, for executions of variance 1
 
 
@@ -55,7 +55,7 @@ class Evidence:
         groups += [(np.array(found), OF_PAIR) for found in self.steps.values()]
         drawn = _drawn_in(groups)
         # of what repeats exactly, only the levels that builds have of their own vary, and these are not estimated
-        free = KNOWN if self.exact else sum(len(values) - 1 for values, _ in groups)
+        free = KNOWN_DEGREES if self.exact else sum(len(values) - 1 for values, _ in groups)
         squares = sum(
             float(((values - values.mean()) ** 2).sum()) / variance for values, (_, variance) in zip(drawn, groups, strict=True)
         )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perfvcs.locate.decision import Decision
     from perfvcs.locate.saved import Target
 
-TIMES = ("cpu", "wall")
+TIME_METRICS = ("cpu", "wall")
 SLOWER = 60  # how much longer an execution takes under valgrind
 CHEAP = 60.0  # seconds that counting may take in any case
 
@@ -97,7 +97,7 @@ def counting(cell: Cell, target: Target) -> Cell | None:
     from perfvcs.collector import Collector
     from perfvcs.plugins import build
 
-    if target.metric not in TIMES or target.uid != cell.name or cell.exact:
+    if target.metric not in TIME_METRICS or target.uid != cell.name or cell.exact:
         return None
     options: dict[str, object] = {"tool": "cachegrind", "repeat": 0}
     member: Collector = build("collectors", "instructions", options, f"job `{cell.name}`")

@@ -15,7 +15,7 @@ from perfvcs.text.lines import source_lines
 
 MOST_FILES = 400  # sources that are read on both sides; those that the benchmark reaches come first
 LARGEST_DIFFED = 1 << 20  # bytes of a source; what is larger was generated
-ALIKE = 0.6  # the share of common words from which on a lost and a new function are one that was renamed
+COMMON_WORDS_SHARE = 0.6  # the share of common words from which on a lost and a new function are one that was renamed
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
@@ -286,6 +286,6 @@ def _renamed(files: Iterable[DifferingFile]) -> dict[str, str]:
             (len(words & others) / len(words | others), other) for other, others in made if other not in taken and words | others
         ]
         share, best = max(alike, default=(0.0, ""))
-        if share >= ALIKE:
+        if share >= COMMON_WORDS_SHARE:
             pairs[name] = best
     return pairs

@@ -10,7 +10,7 @@ from math import isnan
 from perfvcs.collectors._shared.frames import INLINED, inlined
 from perfvcs.locate.calltree import CallTree, inclusive
 
-ALIKE = 0.5  # the share of common names below two functions from which on they are taken for one that was renamed
+COMMON_NAMES_SHARE = 0.5  # the share of common names below two functions from which on they are taken for one that was renamed
 MOST_LEFT = 30  # functions below one caller that are compared with each other
 FEWEST_BELOW = 2  # names below a function that can tell it from others
 
@@ -144,7 +144,7 @@ def _alike(
             continue
         one, other = sets["a", x], sets["b", y]
         share = len(one & other) / len(one | other) if one | other else 0.0
-        if share >= ALIKE and min(len(one), len(other)) >= FEWEST_BELOW:
+        if share >= COMMON_NAMES_SHARE and min(len(one), len(other)) >= FEWEST_BELOW:
             scores.append((share, x, y))
     found: list[tuple[int, int]] = []
     taken: set[tuple[str, int]] = set()

@@ -12,7 +12,7 @@ from perfvcs.text.lines import source_lines
 Rule = Literal["extra pass", "copy in a loop", "list for set", "cache dropped", "call repeated", "busy loop"]
 PLANTED: tuple[Rule, ...] = ("extra pass", "copy in a loop", "list for set", "cache dropped")  # by `perf mutate`
 CACHES = frozenset({"lru_cache", "cache"})
-NAME = "_perf_planted"
+PLANTED_NAME = "_perf_planted"
 
 
 class Mutant(NamedTuple):
@@ -90,8 +90,8 @@ def _insert(statement: ast.stmt | None, *lines: str) -> _Edit | None:
 
 def _pass(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | None:
     data = _data(node)
-    many = f"for {NAME} in range({times}):" if times > 1 else "if True:"
-    loop = f"    for {NAME} in {data} if hasattr(type({data}), '__len__') else ():"
+    many = f"for {PLANTED_NAME} in range({times}):" if times > 1 else "if True:"
+    loop = f"    for {PLANTED_NAME} in {data} if hasattr(type({data}), '__len__') else ():"
     return _insert(_start(node), many, loop, "        pass") if data else None
 
 
@@ -100,7 +100,7 @@ def _copy(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | N
     for loop in ast.walk(node):
         if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Name) and loop.body[0].lineno > loop.lineno:
             data = loop.iter.id
-            copy = f"{NAME} = [list({data}) for {NAME} in range({times})] if hasattr(type({data}), '__len__') else None"
+            copy = f"{PLANTED_NAME} = [list({data}) for {PLANTED_NAME} in range({times})] if hasattr(type({data}), '__len__') else None"
             return _insert(loop.body[0], copy)
     return None
 
@@ -154,12 +154,12 @@ def _call(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | N
     """The first call whose result is kept is made again before, and its result dropped."""
     for one in node.body:
         if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call) and node.lineno < one.lineno == one.end_lineno:
-            return _insert(one, f"for {NAME} in range({times}):", f"    {ast.unparse(one.value)}")
+            return _insert(one, f"for {PLANTED_NAME} in range({times}):", f"    {ast.unparse(one.value)}")
     return None
 
 
 def _busy(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | None:
-    return _insert(_start(node), f"for {NAME} in range({times}):", "    pass")
+    return _insert(_start(node), f"for {PLANTED_NAME} in range({times}):", "    pass")
 
 
 _EDITS = {

@@ -1,8 +1,8 @@
 """Which commits changed a level, by all that was measured: a hidden Markov chain of levels along the commits.
 
 The level is 0 at the good end and 1 at the bad one. At every commit it may jump, a priori with the commit's own weight, and by at least
-``SMALLEST`` of the whole difference; a second jump in a range is expected in about one of ten. What lies between two measured commits
-is one link of the chain, so that ten thousand commits cost as much as there are measurements.
+``SMALLEST_NAMED_JUMP`` of the whole difference; a second jump in a range is expected in about one of ten. What lies between two
+measured commits is one link of the chain, so that ten thousand commits cost as much as there are measurements.
 Sources: Karp, Kleinberg 2007 and Ben-Or, Hassidim 2008 for noisy binary search; the chain is Baum's.
 """
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from perfvcs.locate.evidence import EvidenceSummary
 
 JUMPS = 0.4  # expected jumps of a range beyond the one that is known
-SMALLEST = 0.375  # of the whole difference: a jump that is named
-SMALL = 0.1  # expected changes of a range that are smaller
-OWN = 0.1  # of the whole difference: the standard deviation of a build's own level, which no number of executions takes away
+SMALLEST_NAMED_JUMP = 0.375  # of the whole difference: a jump that is named
+SMALLEST_EXPECTATION = 0.1  # expected changes of a range that are smaller
+# of the whole difference: the standard deviation of a build's own level, which no number of executions takes away
+OWN_DEVIATION = 0.1
 STEP = 0.125  # between the levels that are told apart
 LEAST, MOST = -0.25, 1.25
 
@@ -77,7 +78,7 @@ def believe(summary: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
     apart = (grid - grid[:, None]) ** 2
     for first, last in pairwise(nodes):
         chance = -np.expm1(-JUMPS * (before[last] - before[first]))
-        drift = -np.expm1(-SMALL * (before[last] - before[first]))
+        drift = -np.expm1(-SMALLEST_EXPECTATION * (before[last] - before[first]))
         stay, small, jump = (
             (1 - chance) * (1 - drift) * np.eye(len(grid)), (1 - chance) * drift * _drifts(), chance * _jumps()
         )  # fmt: skip
@@ -132,7 +133,7 @@ def _drifts() -> NDArray[np.float64]:
 
     grid = _levels()
     apart = np.abs(grid[:, None] - grid)
-    near = (apart > STEP / 2) & (apart < SMALLEST - STEP / 2)
+    near = (apart > STEP / 2) & (apart < SMALLEST_NAMED_JUMP - STEP / 2)
     found: NDArray[np.float64] = near / near.sum(axis=1, keepdims=True)
     return found
 
@@ -143,7 +144,7 @@ def _jumps() -> NDArray[np.float64]:
     import numpy as np
 
     grid = _levels()
-    far = np.abs(grid[:, None] - grid) > SMALLEST - STEP / 2
+    far = np.abs(grid[:, None] - grid) > SMALLEST_NAMED_JUMP - STEP / 2
     anywhere = far / far.sum(axis=1, keepdims=True)
     to_end = far & np.isclose(grid, 1.0)
     found: NDArray[np.float64] = np.where(to_end.any(axis=1, keepdims=True), (to_end + anywhere) / 2, anywhere)
@@ -155,7 +156,7 @@ def _variance(count: int, share: float, summary: EvidenceSummary) -> float:
     from perfvcs.locate.evidence import OF_CANDIDATE, OF_PAIR
 
     executions = summary.variance * (OF_CANDIDATE / count + OF_PAIR * share**2 / summary.pairs)
-    return executions / summary.effect**2 + OWN**2
+    return executions / summary.effect**2 + OWN_DEVIATION**2
 
 
 def _seen(level: float, count: int, grid: NDArray[np.float64], summary: EvidenceSummary) -> NDArray[np.float64]:
@@ -165,7 +166,9 @@ def _seen(level: float, count: int, grid: NDArray[np.float64], summary: Evidence
 
 def _stepped(step: float, count: int, grid: NDArray[np.float64], summary: EvidenceSummary) -> NDArray[np.float64]:
     """How likely the measured difference of a commit to its parent is by both of their levels, the parent's first."""
-    return _t((step - (grid - grid[:, None])) ** 2 / (2 * summary.variance / count / summary.effect**2 + OWN**2), summary.free)
+    return _t(
+        (step - (grid - grid[:, None])) ** 2 / (2 * summary.variance / count / summary.effect**2 + OWN_DEVIATION**2), summary.free
+    )
 
 
 def _t(square: NDArray[np.float64], free: int) -> NDArray[np.float64]:

@@ -7,8 +7,8 @@ from typing import Literal
 
 import msgspec
 
-ENOUGH = 0.2  # the share of the effect by which the auxiliary version may miss the level, whatever delta is
-LEAST = 0.1  # a smaller share of the effect is not a contribution
+ENOUGH_SHARE = 0.2  # the share of the effect by which the auxiliary version may miss the level, whatever delta is
+SMALLEST_SHARE = 0.1  # a smaller share of the effect is not a contribution
 LEVEL = 0.95  # of the intervals
 
 Word = Literal["proved", "contributes", "not proved", "open"]
@@ -75,14 +75,14 @@ def judge(levels: VersionValues, delta: float) -> Experiment:
         return Experiment("not proved", 0.0, 0.0, 0.0)
     shares = sorted((1 - low / whole, 1 - high / whole))
     share = 1 - rest / whole
-    near = min(delta / abs(whole), ENOUGH) if delta else ENOUGH
+    near = min(delta / abs(whole), ENOUGH_SHARE) if delta else ENOUGH_SHARE
     if levels.exact:
-        word: Word = "proved" if abs(1 - share) <= near else "contributes" if share >= LEAST else "not proved"
-    elif shares[0] >= 1 - ENOUGH and shares[1] <= 1 + ENOUGH:
+        word: Word = "proved" if abs(1 - share) <= near else "contributes" if share >= SMALLEST_SHARE else "not proved"
+    elif shares[0] >= 1 - ENOUGH_SHARE and shares[1] <= 1 + ENOUGH_SHARE:
         word = "proved"
-    elif shares[1] < LEAST:
+    elif shares[1] < SMALLEST_SHARE:
         word = "not proved"
-    elif shares[0] >= LEAST and (shares[1] < 1 - ENOUGH or shares[0] > 1 + ENOUGH):
+    elif shares[0] >= SMALLEST_SHARE and (shares[1] < 1 - ENOUGH_SHARE or shares[0] > 1 + ENOUGH_SHARE):
         word = "contributes"
     else:
         word = "open"

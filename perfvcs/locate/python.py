@@ -26,7 +26,7 @@ CALLED_BY_NAME = frozenset({
     "setup_function", "teardown_function", "setUp", "tearDown", "setUpClass", "tearDownClass", "setUpModule", "tearDownModule",
     "load_tests",
 })  # fmt: skip
-PLAIN = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Import, ast.ImportFrom, ast.Delete)
+PLAIN_STATEMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Import, ast.ImportFrom, ast.Delete)
 
 
 class _Place(NamedTuple):
@@ -75,7 +75,7 @@ class _Reader:
             self._block(node, place)
         elif not isinstance(node, ast.Pass | ast.Global | ast.Nonlocal) and not is_constant(node):
             words, names = self.words.of([node], annotations=True)
-            plain = isinstance(node, PLAIN) and is_plain(node)
+            plain = isinstance(node, PLAIN_STATEMENTS) and is_plain(node)
             self._add(
                 place,
                 words,

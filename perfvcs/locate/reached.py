@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PROCESSES = "(processes)"  # among the functions of a unit that started processes, whose own functions nobody saw
 LEFT_OUT = "(left out)"  # the only function of a unit that was there and not measured: an older profile has its functions
 SYMBOL = "(compiled):"  # before the name of a function of a compiled program, whose file is not known
-LATEST = 20  # measured commits in which a record is looked for
+SEARCHED_COMMITS = 20  # measured commits in which a record is looked for
 _FRAME = re.compile(r"(.+) \(([^()]+)\)")
 
 
@@ -93,7 +93,7 @@ def recorded(
     found: dict[BenchmarkUnit, Reach] = {}
     done: set[tuple[str, str]] = set()
     known: dict[tuple[str, str], set[BenchmarkUnit]] = {}
-    for commit in islice(repository.with_profiles(commits), LATEST):
+    for commit in islice(repository.with_profiles(commits), SEARCHED_COMMITS):
         headers = [header for header in repository.index.headers([commit]) if header.dirty is None]
         newest = {(header.job.label, header.job.collector): header for header in headers}
         waiting = {key: header for key, header in newest.items() if key not in done and (wanted is None or key in wanted)}

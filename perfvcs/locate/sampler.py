@@ -25,8 +25,8 @@ CREATE TABLE left_out (
     PRIMARY KEY (target, job, collector, uid)
 ) WITHOUT ROWID"""
 VERSION = 1
-CHANGED = ("degradation", "improvement")
-SAME = "same"
+CHANGED_VERDICTS = ("degradation", "improvement")
+SAME_VERDICT = "same"
 ONE_IN = 20  # of the benchmarks that are left out, one in so many is measured all the same
 MOST_TARGETS = 200  # commits of which is remembered what was left out
 
@@ -91,7 +91,7 @@ class LeftOutSampler:
         rows = []
         for job, collector, uid in asked:
             found = words.get((job, uid), set())
-            word = next((one for one in CHANGED if one in found), SAME if found == {SAME} else None)
+            word = next((one for one in CHANGED_VERDICTS if one in found), SAME_VERDICT if found == {SAME_VERDICT} else None)
             rows.append((word, baseline, target, job, collector, uid))
         update = "UPDATE sampled SET word = ? WHERE baseline = ? AND target = ? AND job = ? AND collector = ? AND uid = ?"
 
@@ -107,8 +107,8 @@ class LeftOutSampler:
             return {"measured": 0, "settled": 0, "changed": 0}
         sql = "SELECT word, count(*) FROM sampled GROUP BY word"
         found = dict(self._database.attempt(lambda: self._database.connection.execute(sql).fetchall()))
-        changed = sum(found.get(word, 0) for word in CHANGED)
-        return {"measured": sum(found.values()), "settled": changed + found.get(SAME, 0), "changed": changed}
+        changed = sum(found.get(word, 0) for word in CHANGED_VERDICTS)
+        return {"measured": sum(found.values()), "settled": changed + found.get(SAME_VERDICT, 0), "changed": changed}
 
     def summary(self) -> str:
         """One sentence about them; empty where none was settled yet."""

@@ -12,7 +12,7 @@ from perfvcs.descriptors import NotPlain, plain
 from perfvcs.foreign import UNDECODABLE
 
 FILE = "bisections.json"
-KEPT = 20
+KEPT_SEARCHES = 20
 LARGEST_SAVED = 1 << 26
 
 
@@ -84,7 +84,7 @@ class SavedBisections:
         """The one with these ends and this target, as it stands, or a new one; either becomes the newest."""
         alike = [one for one in self.all if (one.good, one.bad, one.target) == (good, bad, target)]
         found = alike[-1] if alike and not afresh else Begun(good, bad, target)
-        self.all = [*(one for one in self.all if one not in alike), found][-KEPT:]
+        self.all = [*(one for one in self.all if one not in alike), found][-KEPT_SEARCHES:]
         return found
 
     def write(self) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.locate.decision import Decision, NextStep, StoppingRules, decide
 from perfvcs.locate.ends import CURE, UnmeasurableEnd, require_room
-from perfvcs.locate.guide import TIMES, Counting, counting, pays
+from perfvcs.locate.guide import TIME_METRICS, Counting, counting, pays
 from perfvcs.locate.kept import KeptSites, SessionSites
 from perfvcs.locate.priors import Prior
 from perfvcs.locate.saved import Measuring
@@ -181,7 +181,7 @@ class Search:
             self._guided
             or not (decision.step.what == "block" or unproved)
             or self.span.last < FEWEST_GUIDED
-            or self.begun.target.metric not in TIMES
+            or self.begun.target.metric not in TIME_METRICS
         ):
             return False
         builds, ahead = (self.span.last.bit_length(), 0) if unproved else remaining(decision, self.seen.evidence())

@@ -11,7 +11,7 @@ from perfvcs.git.command import GitError
 if TYPE_CHECKING:
     from perfvcs.git.project import Project
 
-LONGEST = 100_000  # commits
+MOST_COMMITS = 100_000
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def span(project: Project, good: str, bad: str) -> Span:
     if not _contains(project, bad, good):
         raise UsageError(_unrelated(project, good, bad))
     listed = project.git("rev-list", "--first-parent", "--parents", "--reverse", f"^{good}", bad).splitlines()
-    if len(listed) > LONGEST:
+    if len(listed) > MOST_COMMITS:
         raise UsageError(f"{len(listed):,} commits lie between {good[:10]} and {bad[:10]}: name ends closer to each other")
     rows = [line.split() for line in listed]
     return Span((good, *(row[0] for row in rows)), frozenset(row[0] for row in rows if len(row) > 2))

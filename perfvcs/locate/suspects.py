@@ -14,7 +14,7 @@ from perfvcs.locate.matching import MatchedTree
 from perfvcs.locate.outline import MODULE, language
 from perfvcs.locate.places import Places
 
-LEAST = 0.01  # the share of the difference from which on a function that did not change has to be explained
+UNEXPLAINED_SHARE = 0.01  # the share of the difference from which on a function that did not change has to be explained
 # How well a changed function explains what a function that did not change costs more: by what leads from one to the other.
 CALLER, CALLED, SAME_CLASS, SAME_FILE, REACHED, OUTSIDE, UNSEEN = 0.9, 0.85, 0.8, 0.6, 0.4, 0.35, 0.05
 
@@ -82,7 +82,7 @@ def _add(suspects: dict[str, Suspect], evidence: TreeEvidence, places: Places, s
             through[callee] = max(through.get(callee, (0.0, "")), (amount, caller))
             amounts[caller] = CALLED * amount
     for name, amount in amounts.items():
-        if amount < LEAST * whole:
+        if amount < UNEXPLAINED_SHARE * whole:
             continue
         hidden = places.inside(name, called)
         if name in suspects:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 MOST_READ = 1000  # commits whose files are looked into: of more, all are alike
-NOTHING = "changes nothing that runs"
+NOTHING_RUNS = "changes nothing that runs"
 UNTOUCHED = "changes nothing that the benchmark is known to run"
 
 
@@ -84,7 +84,7 @@ def _static(repository: Repository, span: Span, target: Target, config: Config) 
 def _followed(repository: Repository, commit: str, made: Changes, reach: Reach | None, overlay: Sequence[str]) -> SuspectCommit:
     """The same as ``suspect``, where names are followed from what a commit changes to where they are used."""
     found = suspect(commit, made, reach, overlay)
-    if reach is None or found.touches or found.reasons == (NOTHING,):
+    if reach is None or found.touches or found.reasons == (NOTHING_RUNS,):
         return found
     followed = impact(Changes(_mattering(made, overlay)), Sources(repository.project, repository.home, commit), reach.outside)
     reason = touches(reach, followed)
@@ -95,7 +95,7 @@ def suspect(commit: str, made: Changes, reach: Reach | None, overlay: Sequence[s
     """A commit by the functions and files that it changes itself; ``reach`` is what the benchmark runs, None where that is not known."""
     mattering = _mattering(made, overlay)
     if not mattering:
-        return SuspectCommit(commit, touches=False, reasons=(NOTHING,))
+        return SuspectCommit(commit, touches=False, reasons=(NOTHING_RUNS,))
     unseen = tuple(f"{file.path} ({file.why})" for file in mattering if file.why)
     if reach is None:
         named = [f"{file.path}:{name}" for file in mattering for name in sorted(file.functions)]

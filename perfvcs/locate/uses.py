@@ -24,9 +24,9 @@ from perfvcs.locate.sources import LARGEST_SOURCE, language, read
 READER = 5  # another number: what was read before is read again
 SCHEMA = "CREATE TABLE sources (blob TEXT PRIMARY KEY, uses BLOB NOT NULL, names BLOB NOT NULL, parts BLOB) WITHOUT ROWID"
 FILE = "sources.db"
-CHUNK = 32  # files that one git process reads
+FILES_PER_READ = 32  # files that one git process reads
 SPARE = 20_000  # files of other states that are kept
-ASKED = 500  # rows that one query names
+ROWS_PER_QUERY = 500  # rows that one query names
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Parts).decode
 
@@ -156,8 +156,8 @@ class Sources:
             else:
                 waiting[row.blob].append(path)
         keys = list(waiting)
-        for start in range(0, len(keys), ASKED):
-            for key, packed in self._packed(keys[start : start + ASKED]):
+        for start in range(0, len(keys), ROWS_PER_QUERY):
+            for key, packed in self._packed(keys[start : start + ROWS_PER_QUERY]):
                 for path in waiting.pop(key, ()):
                     yield path, None if packed is None else _decode(packed)
         dropped = {key: (self.blobs[paths[0]], language(paths[0])) for key, paths in waiting.items()}
@@ -247,7 +247,7 @@ def _key(blob: str, kind: str) -> str:
 
 def _chunks(missing: Mapping[str, tuple[str, str]]) -> list[dict[str, tuple[str, str]]]:
     keys = list(missing)
-    return [{key: missing[key] for key in keys[start : start + CHUNK]} for start in range(0, len(keys), CHUNK)]
+    return [{key: missing[key] for key in keys[start : start + FILES_PER_READ]} for start in range(0, len(keys), FILES_PER_READ)]
 
 
 def _row(key: str, kind: str, content: bytes | Fault | None) -> _Row:

@@ -58,7 +58,7 @@ def enumerated(found, weights):
     grid = posterior._levels()
     jumps, drifts, count = posterior._jumps(), posterior._drifts(), len(weights)
     chances = 1 - np.exp(-posterior.JUMPS * weights / weights.sum())
-    small = (1 - chances) * (1 - np.exp(-posterior.SMALL * weights / weights.sum()))
+    small = (1 - chances) * (1 - np.exp(-posterior.SMALLEST_EXPECTATION * weights / weights.sum()))
     total, jumped, changed = 0.0, np.zeros(count), np.zeros(count)
     start, end = (int(np.argmin(abs(grid - level))) for level in (0.0, 1.0))
     emitted = {
