@@ -131,8 +131,11 @@ def _python(root: Path) -> Iterator[Proposal]:
 
 def _tests(root: Path) -> str:
     """The folder with a project's tests; empty without one."""
-    usual = next((name for name in ("tests", "test") if any((root / name).rglob("test*.py"))), "")
-    return usual or next((str(path.parent.relative_to(root)) for path in _files(root, "**/test_*.py")), "")
+    usual = next(
+        (name for name in ("tests", "test") if any(any((root / name).rglob(one)) for one in ("test*.py", "*_test.py"))), ""
+    )
+    found = (path for pattern in ("**/test_*.py", "**/*_test.py") for path in _files(root, pattern))  # what pytest looks for
+    return usual or next((str(path.parent.relative_to(root)) for path in found), "")
 
 
 def _needed_by_tests(root: Path) -> tuple[str, tuple[str, ...]]:
