@@ -8,7 +8,6 @@ ends with 1 where something was lost, forced, or taken that should not have been
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import re
 import shutil
@@ -17,100 +16,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
-from perfvcs.git.bare import Bare
-from perfvcs.git.stream import Import
-from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
-from perfvcs.repository import Repository
-from perfvcs.store import STORE_FORMAT
+from remotes import recipes
+from remotes.forge import PERF, REFERENCE, clone, filled, forge, git, importing, perf, there
 
-REFERENCE = "refs/perf/profiles"
-PERF = (sys.executable, "-P", "-m", "perfvcs")
+from perfvcs.repository import Repository
+
 COUNTS = {"pushers": 32, "kills": 200, "hostile": 1, "packing": 50}
 PACKS = 60  # more than those at which `git gc --auto` begins, 50
-MANY_FILES = 2_000_000  # more than the bound
 ONLY = ""  # name of a recipe; empty: all
-GIGABYTES = 10  # of a file that is too large
-WHO = {f"GIT_{role}_{what}": "ada" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-
-CUT = f"""\
-#!{sys.executable}
-import os, subprocess, sys
-left = 100_000
-with subprocess.Popen(["git-upload-pack", *sys.argv[1:]], stdout=subprocess.PIPE) as process:
-    while left > 0 and (part := os.read(process.stdout.fileno(), left)):
-        os.write(1, part)
-        left -= len(part)
-    process.kill()
-"""
-UPDATE = """\
-#!/bin/sh
-case $2 in *[!0]*) git merge-base --is-ancestor "$2" "$3" || exit 1 ;; esac
-"""
-
-
-def git(folder: Path, *words: str, data: bytes | None = None) -> str:
-    """What git prints in a folder."""
-    env = os.environ | WHO
-    return (
-        subprocess.run(["git", *words], cwd=folder, env=env, input=data, capture_output=True, check=True).stdout.decode().strip()
-    )
-
-
-def perf(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """One command in a clone."""
-    return subprocess.run([*PERF, "-C", str(folder), *words], capture_output=True, text=True, check=False)
-
-
-def profile(commit: str, name: str, number: int) -> Profile:
-    """Ten executions that no other profile has."""
-    noise = random.Random(f"{name} {number}")
-    rows = Resources(
-        names=[name], uid=[0] * 10, execution=list(range(10)), metrics={"wall": [noise.gauss(1, 0.01) for _ in range(10)]}
-    )
-    when = Collected(f"session-{name}-{number}", "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs")
-    return Profile(
-        commit=commit, job=Job(name=name, collector="time", cmd="./x"), collected=when, design=Design(executions=10),
-        metrics={"wall": Metric("s")}, resources=rows,
-    )  # fmt: skip
-
-
-def forge(folder: Path) -> Path:
-    """A bare repository with a project of three commits, which refuses whatever is forced."""
-    first = folder / "first"
-    first.mkdir()
-    git(first, "init", "--quiet", "--initial-branch=main")
-    for number in range(3):
-        (first / "work").write_text(f"{number}\n")
-        git(first, "add", "work")
-        git(first, "commit", "--quiet", "--message", f"commit {number}")
-    git(first, "clone", "--quiet", "--bare", ".", str(folder / "forge"))
-    git(folder / "forge", "config", "gc.autoDetach", "false")  # what the server packs meanwhile has ended with the push
-    hook = folder / "forge/hooks/update"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text(UPDATE)
-    hook.chmod(0o755)
-    return folder / "forge"
-
-
-def clone(folder: Path, name: str) -> Repository:
-    """A clone with a store."""
-    git(folder, "clone", "--quiet", "forge", name)
-    return Repository.find(folder / name, create=True)
-
-
-def filled(repository: Repository, name: str, count: int) -> list[str]:
-    """Store so many profiles."""
-    commits = git(repository.project.root, "rev-list", "HEAD").split()
-    return repository.store.add((profile(commits[number % 3], name, number) for number in range(count)), "Measure")
-
-
-def there(forge: Path) -> set[str]:
-    """The profiles at the reference."""
-    return {path for path in git(forge, "ls-tree", "-r", "--name-only", REFERENCE).split("\n") if re.match(r"[0-9a-f]{2}/", path)}
 
 
 def pushers(folder: Path, count: int, profiles: int, _: random.Random) -> int:
@@ -249,122 +165,18 @@ def packing(folder: Path, count: int, profiles: int, chance: random.Random) -> i
     return int(bool(after))
 
 
-@contextmanager
-def importing(shared: Path, tip: str | None = None) -> Iterator[Import]:
-    """A stream of a commit at the reference."""
-    with closing(Import(Bare(shared), REFERENCE)) as stream:
-        stream.commit(tip, "Eve <eve@example.org>", 1_790_000_000, "mine", {} if tip else {"format": stream.blob(STORE_FORMAT)})
-        yield stream
-        stream.finish()
-
-
-def tree(shared: Path, *entries: tuple[str, str, str]) -> str:
-    """A tree that git itself might not make."""
-    content = b"".join(f"{mode} {name}".encode() + b"\0" + bytes.fromhex(found) for mode, name, found in entries)
-    return git(shared, "hash-object", "-t", "tree", "-w", "--stdin", "--literally", data=content)
-
-
-def pointed(shared: Path, top: str) -> None:
-    """Let the reference have a tree with a store's mark."""
-    mark = git(shared, "hash-object", "-w", "--stdin", data=STORE_FORMAT)
-    entries = sorted([("40000", "8c", top), ("100644", "format", mark)], key=lambda entry: entry[1])
-    git(shared, "update-ref", REFERENCE, git(shared, "commit-tree", tree(shared, *entries), "-m", "mine"))
-
-
-def blob(shared: Path, content: bytes = b"x") -> str:
-    return git(shared, "hash-object", "-w", "--stdin", data=content)
-
-
-def dotted(shared: Path) -> None:
-    """A path with two dots."""
-    pointed(shared, tree(shared, ("40000", "..", tree(shared, ("100644", "evil", blob(shared))))))
-
-
-def wrong(shared: Path) -> None:
-    """A hundred documents that hash to other names."""
-    commit = "8c" + "0" * 38
-    with importing(shared) as stream:
-        for number in range(100):
-            content = b"{}" * (number + 1)
-            stream.write(b"M 100644 inline %s\n" % f"8c/{commit}/time-x-{number:012x}.json".encode())
-            stream.write(b"data %d\n%s\n" % (len(content), content))
-
-
-def crowded(shared: Path) -> None:
-    """As many files (`--files`), none of which is a profile."""
-    found, folders = blob(shared), []
-    for folder in range(256):
-        names = (f"time-x-{number:012x}.json" for number in range(folder * MANY_FILES // 256, (folder + 1) * MANY_FILES // 256))
-        folders.append(("40000", f"8c{folder:038x}", tree(shared, *(("100644", name, found) for name in names))))
-    pointed(shared, tree(shared, *folders))
-
-
-def bomb(shared: Path) -> None:
-    """Ten levels of ten equal folders."""
-    inner = tree(shared, *(("100644", f"f{number}", blob(shared)) for number in range(10)))
-    for _ in range(10):
-        inner = tree(shared, *(("40000", f"d{number}", inner) for number in range(10)))
-    pointed(shared, inner)
-
-
-def huge(shared: Path) -> None:
-    """A file of 10 GB (`--gigabytes`), at a profile's place."""
-    path = shared.parent / "huge"
-    path.touch()
-    os.truncate(path, GIGABYTES << 30)
-    found = git(
-        shared, "-c", "core.bigFileThreshold=1m", "-c", "core.compression=1", "hash-object", "-w", "--no-filters", str(path)
-    )
-    path.unlink()
-    pointed(shared, tree(shared, ("40000", "8c" + "0" * 38, tree(shared, ("100644", "time-x-000000000000.json", found)))))
-
-
-def special(mode: str) -> Callable[[Path], None]:
-    def make(shared: Path) -> None:
-        found = git(shared, "rev-parse", "main") if mode == "160000" else blob(shared, b"/etc/passwd")
-        pointed(shared, tree(shared, ("40000", "8c" + "0" * 38, tree(shared, (mode, "time-x-000000000000.json", found)))))
-
-    make.__doc__ = {"120000": "A symbolic link", "160000": "A submodule"}[mode] + " at a profile's place."
-    return make
-
-
-def configured(shared: Path) -> None:
-    """A configuration with programs, hooks, and a store's mark."""
-    for key in ("core.fsmonitor", "core.sshCommand", "uploadpack.packObjectsHook", "core.gitProxy", "core.pager"):
-        git(shared, "config", key, f"touch {shared.parent}/sprung")
-    with importing(shared):
-        pass
-
-
-def odd(shared: Path) -> None:
-    """The reference is a file, not a commit."""
-    git(shared, "update-ref", REFERENCE, blob(shared))
-
-
-def cut(shared: Path) -> None:
-    """A connection that ends half-way."""
-    with importing(shared) as stream:
-        for number in range(200):
-            content = os.urandom(5000)
-            stream.write(b"M 100644 inline %s\ndata %d\n%s\n" % (f"8c/{number}".encode(), len(content), content))
-    script = shared.parent / "cut"
-    script.write_text(CUT)
-    script.chmod(0o755)
-
-
 def hostile(folder: Path, _: int, __: int, ___: random.Random) -> int:
     """A fresh clone with two profiles meets each recipe; nothing but the message may come of it."""
     bad = 0
     print("| remote | pull | seconds | MB of memory | MB on disk |\n|---|---|---|---|---|")
-    every = (dotted, wrong, special("120000"), special("160000"), configured, odd, cut, bomb, crowded, huge)
-    recipes = [recipe for recipe in every if ONLY in recipe.__name__]
-    for recipe in recipes:
+    chosen = [recipe for recipe in recipes.ALL if ONLY in recipe.__name__]
+    for recipe in chosen:
         place = folder / "recipe"
         place.mkdir()
         shared = forge(place)
         recipe(shared)
         repository = clone(place, "ada")
-        if recipe is cut:
+        if recipe is recipes.cut:
             git(repository.project.root, "config", "remote.origin.uploadpack", str(place / "cut"))
         before = set(filled(repository, "mine", 2))
         began = time.monotonic()
@@ -383,7 +195,7 @@ def hostile(folder: Path, _: int, __: int, ___: random.Random) -> int:
             flush=True,
         )
         shutil.rmtree(place)
-    print(f"{len(recipes)} remotes, {bad} did harm")
+    print(f"{len(chosen)} remotes, {bad} did harm")
     return int(bool(bad))
 
 
@@ -409,10 +221,11 @@ def main() -> int:
     parser.add_argument("--profiles", type=int, default=100)
     parser.add_argument("--seed", type=int, default=20)
     parser.add_argument("--only", default="", help="hostile: the recipe of this name.")
-    parser.add_argument("--gigabytes", type=int, default=GIGABYTES)
-    parser.add_argument("--files", type=int, default=MANY_FILES)
+    parser.add_argument("--gigabytes", type=int, default=recipes.GIGABYTES)
+    parser.add_argument("--files", type=int, default=recipes.MANY_FILES)
     options = parser.parse_args()
-    globals().update(GIGABYTES=options.gigabytes, MANY_FILES=options.files, ONLY=options.only)
+    globals().update(ONLY=options.only)
+    recipes.GIGABYTES, recipes.MANY_FILES = options.gigabytes, options.files
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="sharing-") as name:
         mode = {"pushers": pushers, "kills": kills, "hostile": hostile, "packing": packing}[options.mode]
