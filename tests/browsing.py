@@ -50,12 +50,12 @@ def views(html: str) -> list[str]:
 
 
 class Opened:
-    """A page in the browser, opened at a width, with every figure that is in sight drawn."""
+    """A page in the browser, ready or of a subject, opened at a width, with every figure that is in sight drawn."""
 
-    def __init__(self, browser: Any, folder: Path, subject: Subject, width: int = 1400, height: int = 4000) -> None:
+    def __init__(self, browser: Any, folder: Path, about: Subject | str, width: int = 1400, height: int = 4000) -> None:
         self.browser = browser
         path = folder / "page.html"
-        path.write_text(page.render(subject), encoding="utf-8")
+        path.write_text(about if isinstance(about, str) else page.render(about), encoding="utf-8")
         size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         browser.get_log("browser")
