@@ -41,6 +41,18 @@ def no_service(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
+@pytest.fixture
+def drawn_page() -> None:
+    """A test that asks for this looks at the page of a job."""
+
+
+@pytest.fixture(autouse=True)
+def page_of_a_job(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page takes longer to draw than all else that most of these tests do, and they do not look at it."""
+    if "drawn_page" not in request.fixturenames:
+        monkeypatch.setattr("perfvcs.ci.artifacts.page", lambda verdict, _: f"{verdict.headline()}: not drawn")
+
+
 class Change:
     """A project with a commit that is measured against what is committed next."""
 
@@ -96,6 +108,7 @@ def github(change: Change, service: Service, tmp_path: Path, monkeypatch: pytest
     return begin
 
 
+@pytest.mark.usefixtures("drawn_page")
 def test_a_change_for_the_worse_fails_the_job_and_is_in_every_report(change: Change) -> None:
     change.level("2000")
     said = change.ci(code=3)
@@ -151,6 +164,7 @@ def test_a_budget_that_is_too_short_settles_nothing_and_says_so(change: Change) 
     assert change.verdict.word == "unsettled"
 
 
+@pytest.mark.usefixtures("drawn_page")
 def test_what_cannot_be_measured_fails_the_job_in_every_report(change: Change) -> None:
     change.project.commit("broken", **{"work.sh": "echo no such file >&2; exit 7"})
     said = change.ci(code=5)
