@@ -220,7 +220,8 @@ class Branches:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, bool, bool]:
-        first = not any(getattr(item, "callspec", None) and item.callspec.indices.values())  # type: ignore[attr-defined]
+        parameters = getattr(item, "callspec", None)
+        first = parameters is None or not any(parameters.indices.values())
         wanted = item.nodeid.startswith(self.measured) and first and item.get_closest_marker("simulation") is None
         if self.coverage is not None and wanted != self.running:
             (self.coverage.start if wanted else self.coverage.stop)()
