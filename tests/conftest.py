@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import psutil
 import pytest
@@ -54,12 +54,18 @@ def script(path: Path) -> ModuleType:
 
 
 class Project:
-    """A real git repository in a folder; ``commit`` writes files and returns the new commit's id."""
+    """A real git repository in a folder; ``commit`` writes files and returns the new commit's id.
+
+    ``empty``: the git folder of a repository without commits, as git made it; a copy takes a sixth of another ``git init``.
+    """
+
+    empty: ClassVar[Path]
 
     def __init__(self, root: Path) -> None:
         self.root = root
         root.mkdir(parents=True, exist_ok=True)
-        self.git("init", "--quiet", "--initial-branch=main")
+        if not (root / ".git").exists():
+            shutil.copytree(self.empty, root / ".git")
 
     def git(self, *args: str, check: bool = True) -> str:
         done = subprocess.run(["git", *args], cwd=self.root, capture_output=True, text=True, check=False)
@@ -156,7 +162,10 @@ def isolated(tmp_path_factory: pytest.TempPathFactory) -> None:
         HOME=str(home), XDG_CACHE_HOME=str(home / "cache"), GIT_CONFIG_GLOBAL=str(home / "gitconfig"), GIT_CONFIG_NOSYSTEM="1",
         GIT_AUTHOR_NAME="Ada", GIT_AUTHOR_EMAIL="ada@example.org", GIT_COMMITTER_NAME="Ada", GIT_COMMITTER_EMAIL="ada@example.org",
         GIT_TEMPLATE_DIR=str(template), NO_COLOR="1", COLUMNS="80", LANG="C.UTF-8", PATH=f"{bare}{os.pathsep}{os.environ['PATH']}",
+        PYTEST_DEBUG_TEMPROOT=str(home),  # of a pytest that a test starts: it would remove what earlier runs left, for half a minute
     )  # fmt: skip
+    Project.empty = home / "empty" / ".git"
+    subprocess.run(["git", "init", "--quiet", "--initial-branch=main", Project.empty.parent], check=True)
 
 
 @pytest.fixture(scope="session")

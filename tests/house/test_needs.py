@@ -54,6 +54,7 @@ def pytest_in(folder: Path, **env: str) -> subprocess.CompletedProcess[str]:
         "-p",
         "no:cacheprovider",
     ]
+    env |= {"PYTEST_DEBUG_TEMPROOT": str(folder)}
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("COVERAGE", "PERFVCS", "PYTEST"))}
     return subprocess.run([*command, str(folder)], cwd=folder, env=kept | env, capture_output=True, text=True, check=False)
 
