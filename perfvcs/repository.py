@@ -49,7 +49,11 @@ class Repository:
 
         Raises NoRepository; Untrusted where ``.perf`` came from elsewhere.
         """
-        project = Project.find(start)
+        return cls.of(Project.find(start), create=create)
+
+    @classmethod
+    def of(cls, project: Project, *, create: bool = False) -> Repository:
+        """The same of a project that is already found."""
         if create:
             found = cls(project, gate.make(project))
             project.exclude(f"/{gate.PERF_FOLDER}")  # without a slash at its end: it may be a link

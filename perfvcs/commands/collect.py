@@ -90,7 +90,7 @@ def command(
         raise click.UsageError("--select chooses among the jobs of perf.toml: it goes with neither --continue nor a command")
     if goes_on:
         session = _session(revisions, request)
-        repository = Repository.find()
+        repository = Repository.of(project)
         scheduler = request.scheduler or choose(repository.home, session).request.scheduler
         with shown(quiet=quiet or as_json) as progress, executing(scheduler, config, progress, tls, repository) as executor:
             outcome = resume(repository, config, progress, session, wait=request.wait, command=words, executor=executor)
@@ -98,7 +98,7 @@ def command(
         commits = project.expand(revisions or ("HEAD",))  # what is wrong is reported before .perf is made
         if request.against and len(commits) > 1:
             raise click.UsageError("--against measures products in turns with one revision: name only one")
-        repository = Repository.find(create=True)
+        repository = Repository.of(project, create=True)
         with (
             shown(quiet=quiet or as_json) as progress,
             executing(request.scheduler, config, progress, tls, repository) as executor,

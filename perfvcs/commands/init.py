@@ -43,7 +43,7 @@ def command(*, adopt: bool, store: str | None, pulls: bool, attempt: bool) -> No
     if adopt:
         _adopt(project)
     new = not gate.made(project)
-    repository = Repository.find(create=True)
+    repository = Repository.of(project, create=True)
     echo(f"{'made' if new else 'found'} {repository.home} (git ignores it through .git/info/exclude)")
     if new and pulls:
         _pull(repository)

@@ -122,14 +122,15 @@ def collect(
         seen.about([state.commit for state in states if state.dirty is None])
         cells = _planned(repository, cells, commits, progress)
         group, *waiting = groups(states)
-        alone = versions(repository, group, request)[0] if len(group) == 1 else None
+        found = versions(repository, group, request)
+        alone = found[0] if len(found) == 1 else None
         header = SessionHeader(
             **asdict(Identity.new(request.seed)), order=ORDER_NAME, config=digest(config), request=request, versions=group, waiting=waiting,
             jobs=[Planned(cell.label, cell.collector_name, cell.executions) for cell in cells],
             here=alone is not None and alone.here and not request.scheduler, command=tuple(command),
             variables=variables(),
         )  # fmt: skip
-        return _measure(repository, measured, cells, header, seen, executor)
+        return _measure(repository, measured, cells, header, found, seen, executor)
 
 
 def resume(
@@ -147,7 +148,8 @@ def resume(
         states = [state for group in (header.versions, *header.waiting) for state in group]
         seen.about([state.commit for state in states if state.dirty is None])
         try:
-            return _measure(repository, measured, cells, header, seen, executor)
+            found = versions(repository, header.versions, header.request)
+            return _measure(repository, measured, cells, header, found, seen, executor)
         except Changed as error:
             if names := differing(header):
                 raise Changed(f"{error} (these variables are set differently now: {', '.join(names)})") from None
@@ -155,14 +157,14 @@ def resume(
 
 
 def _measure(
-    repository: Repository, config: Config, cells: list[Cell], header: SessionHeader, progress: Progress, executor: Make
-) -> CampaignOutcome:
-    """Run the session of a header, and those that wait behind it."""
+    repository: Repository, config: Config, cells: list[Cell], header: SessionHeader, found: Sequence[Version], progress: Progress,
+    executor: Make,
+) -> CampaignOutcome:  # fmt: skip
+    """Run the session of a header, whose versions are what was ``found`` just now, and those that wait behind it."""
     outcome = CampaignOutcome()
     blocks = {number: cell.executions * cell.binaries for number, cell in enumerate(cells)}
     budget = None if header.request.budget is None else Budget(header.request.budget)
     while True:
-        found = versions(repository, header.versions, header.request)
         sites = sites_of(repository, config, cells, found)
         with closing(Journal(repository.home, header)) as journal:
             if outcome.paths:
@@ -186,6 +188,7 @@ def _measure(
         group, *waiting = header.waiting
         following = asdict(Identity.new(header.request.seed)) | {"versions": group, "waiting": waiting}
         header = structs.replace(header, **following)
+        found = versions(repository, group, header.request)
 
 
 def _pace(repository: Repository, cells: Sequence[Cell], versions: Sequence[State | Version]) -> TurnTimes:
