@@ -7,20 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from perfvcs import environment
 from perfvcs.foreign import UNDECODABLE
-from perfvcs.formats._foreign import UNKNOWN, NoResults, bounded, collected, counted, grouped, numbers_only, undecodable
+from perfvcs.formats._foreign import UNKNOWN, NoResults, bounded, collected, numbers_only, undecodable
 from perfvcs.formats._metric import usable
 from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources
 from perfvcs.units import Base, base
 from perfvcs.validity import MAX_NAME, Malformed
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # What tools say of values that they do not keep: parts of a metric's name, recorded beside the mean and never judged.
@@ -129,13 +126,20 @@ def resources(readings: Iterable[Reading]) -> Resources:
     found.size = sizes if any(size is not None for size in sizes) else None
     found.mark = found.mark if any(found.mark or ()) else None
     iterations = _iterations(found)
-    found.iteration = iterations.tolist() if iterations.any() else None
+    found.iteration = iterations if any(iterations) else None
     return found
 
 
-def _iterations(rows: Resources) -> NDArray[Any]:
+def _iterations(rows: Resources) -> list[int]:
+    """How many rows of the same unit, execution and size are above each; without numpy, whose import takes longer than a small file."""
     keys: list[Sequence[Any]] = [rows.uid, rows.execution]
-    return counted(grouped(keys if rows.size is None else [*keys, rows.size]))
+    seen: dict[tuple[Any, ...], int] = {}
+    found = []
+    for key in zip(*keys if rows.size is None else (*keys, rows.size), strict=True):
+        number = seen.get(key, 0)
+        found.append(number)
+        seen[key] = number + 1
+    return found
 
 
 def about(metric: str, known: Mapping[str, Metric]) -> Metric:
