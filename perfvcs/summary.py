@@ -128,12 +128,19 @@ def summarise(profile: Profile) -> list[Summary]:
     executions: Sequence[Any] = list(zip(rows.integers("binary"), rows.execution, strict=True)) if several else rows.execution
     found: list[Summary] = []
     for name in judged:
-        groups: dict[tuple[int, float | None], dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
+        groups: dict[tuple[int, float | None], dict[Any, float | list[float]]] = defaultdict(dict)
         for uid, size, execution, marked, value in zip(rows.uid, sizes, executions, mark, rows.metrics[name], strict=True):
             if value is not None and marked != REPEATED:
-                groups[uid, size][execution].append(value)
+                by_execution = groups[uid, size]
+                known = by_execution.get(execution)
+                if known is None:
+                    by_execution[execution] = value  # often the only one: without a list each is stored in half of the time
+                elif isinstance(known, list):
+                    known.append(value)
+                else:
+                    by_execution[execution] = [known, value]
         for (uid, size), by_execution in groups.items():
-            medians = tuple(values[0] if len(values) == 1 else _median(values) for values in by_execution.values())
+            medians = tuple(_median(values) if isinstance(values, list) else values for values in by_execution.values())
             if several:
                 binaries, numbers = zip(*by_execution, strict=True)
                 binaries = binaries if any(binaries) else ()
