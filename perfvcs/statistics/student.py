@@ -45,9 +45,12 @@ def quantile(p: float, df: ArrayLike) -> NDArray[np.float64]:
     """
     import numpy as np
 
-    distinct, where = np.unique(np.asarray(df, dtype=np.float64), return_inverse=True)
+    degrees = np.asarray(df, dtype=np.float64)
+    if degrees.size and (degrees == degrees.flat[0]).all():  # as a rule
+        return np.full(degrees.shape, _known(p, float(degrees.flat[0])))
+    distinct, where = np.unique(degrees, return_inverse=True)
     value = np.array([_known(p, distinct.item())]) if len(distinct) == 1 else _solve(p, distinct)
-    found: NDArray[np.float64] = value[where].reshape(np.shape(df))
+    found: NDArray[np.float64] = value[where].reshape(degrees.shape)
     return found
 
 
@@ -111,7 +114,7 @@ def _fraction(a: NDArray[np.float64], b: NDArray[np.float64], x: NDArray[np.floa
     upper = np.ones(x.shape)
     lower = 1 / _away(1 - (a + b) * x / (a + 1))
     found = lower.copy()
-    moving = np.ones(x.shape, dtype=bool)
+    live = np.arange(len(x))  # those that still move
     for round_ in range(1, MOST_ROUNDS):
         twice = a + 2 * round_
         for term in (
@@ -121,10 +124,13 @@ def _fraction(a: NDArray[np.float64], b: NDArray[np.float64], x: NDArray[np.floa
             lower = 1 / _away(1 + term * lower)
             upper = _away(1 + term / upper)
             step = upper * lower
-            found = np.where(moving, found * step, found)
-        moving &= np.abs(step - 1) >= PRECISION
-        if not moving.any():
-            break
+            found[live] *= step
+        moving = np.abs(step - 1) >= PRECISION
+        if not moving.all():
+            live = live[moving]
+            if not len(live):
+                break
+            a, b, x, lower, upper = a[moving], b[moving], x[moving], lower[moving], upper[moving]
     return found
 
 
@@ -132,7 +138,8 @@ def _away(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The values, those too near to 0 moved away from it."""
     import numpy as np
 
-    return np.where(np.abs(values) < TINY, TINY, values)
+    near = np.abs(values) < TINY
+    return np.where(near, TINY, values) if near.any() else values
 
 
 def _hill(t: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64]:
