@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
+SHORT_ROW = 32  # values
 NORMAL_DEGREES = 1e9  # degrees of freedom from which Student's t is the normal distribution to double precision
 
 
@@ -140,7 +141,9 @@ def _rounding(values: ArrayLike) -> NDArray[np.float64]:
     import numpy as np
 
     y = np.asarray(values, dtype=np.float64)
-    rounding: NDArray[np.float64] = np.abs(y).max(axis=1) * (8 * np.finfo(np.float64).eps)
+    # Of short rows numpy finds the largest values of all rows, column by column, in a third of the time.
+    largest = np.abs(y.T, order="C").max(axis=0) if y.shape[1] <= SHORT_ROW else np.abs(y).max(axis=1)
+    rounding: NDArray[np.float64] = largest * (8 * np.finfo(np.float64).eps)
     return rounding
 
 
