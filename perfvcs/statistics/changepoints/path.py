@@ -79,6 +79,7 @@ def _solve(
     moved = np.empty((longest, count, most), dtype=np.bool_)
     best = np.empty((longest, count), dtype=np.intp)
     rows = np.arange(count)
+    z = np.empty((count, most))
     for turn in range(longest):
         if turn:
             best[turn] = cost.argmin(axis=1)
@@ -86,10 +87,10 @@ def _solve(
             cost -= limit
             np.greater(cost, prices, out=moved[turn])
             np.minimum(cost, prices, out=cost)
-        z = (grid - y[turn][:, None]) * weight[turn][:, None]
+        np.subtract(grid, y[turn][:, None], out=z)
+        z *= weight[turn][:, None]
         z *= z
         np.minimum(z, BOUND, out=z)
-        z *= weight[turn][:, None] > 0
         cost += z
     found = []
     for one in range(count):
