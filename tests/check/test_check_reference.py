@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import combinations, product
 from math import log1p
 from typing import Any, NamedTuple
@@ -47,13 +48,25 @@ def permuted(a: NDArray[np.float64], b: NDArray[np.float64], paired: bool) -> tu
     """The exact permutation p by brute force, and the smallest that it can be."""
     if paired:
         gaps = b - a
-        sums = [abs(np.dot(signs, gaps)) for signs in product((1, -1), repeat=len(gaps))]
+        sums = np.abs(patterns(len(gaps)) @ gaps)
         observed = abs(gaps.sum())
     else:
         pooled = np.concatenate([a, b])
-        sums = [abs(2 * pooled[list(chosen)].sum() - pooled.sum()) for chosen in combinations(range(len(pooled)), len(a))]
+        sums = np.abs(2 * pooled[choices(len(pooled), len(a))].sum(axis=1) - pooled.sum())
         observed = abs(2 * a.sum() - pooled.sum())
-    return float(np.mean(np.array(sums) >= observed - 1e-9)), 2 / len(sums)
+    return float(np.mean(sums >= observed - 1e-9)), 2 / len(sums)
+
+
+@cache
+def patterns(count: int) -> NDArray[np.int64]:
+    """Every pattern of signs, one a row."""
+    return np.array(list(product((1, -1), repeat=count)))
+
+
+@cache
+def choices(count: int, chosen: int) -> NDArray[np.int64]:
+    """Every choice of so many places, one a row."""
+    return np.array(list(combinations(range(count), chosen)))
 
 
 def interval(a: NDArray[np.float64], b: NDArray[np.float64], paired: bool, between: float | None) -> tuple[float, float, float]:
