@@ -15,9 +15,12 @@ def medians(values: NDArray[np.float64], group: NDArray[np.intp], groups: int) -
     """The (upper) median of the values of each of ``groups`` groups, shape (groups,); 0 for one without values."""
     import numpy as np
 
+    counts, found = np.bincount(group, minlength=groups), np.zeros(groups)
+    there, most = counts > 0, int(counts.max(initial=0))
+    if most and (counts[there] == most).all() and (group[1:] >= group[:-1]).all():  # as curves at the same sizes have it
+        found[there] = np.partition(values.reshape(-1, most), most // 2, axis=1)[:, most // 2]
+        return found
     order = np.lexsort((values, group))
-    counts = np.bincount(group, minlength=groups)
     places = np.cumsum(counts) - counts + counts // 2
-    found = np.zeros(groups)
-    found[counts > 0] = values[order][places[counts > 0]]
+    found[there] = values[order][places[there]]
     return found

@@ -32,7 +32,7 @@ MOST_ROUNDS = 4
 DOUBTED_GAIN = 0.002
 REST = 0.02  # unless it leaves less than this share of what the best other kind leaves: as in ``choice``
 OFFSET = 0.0125  # how often, at most, an error without an offset may seem to have one: that of BIC for 500 sizes
-DESIGN_COLUMNS = ("x", "group", "baseline", "target", "difference", "counts")
+COLUMNS_TO_FIT = ("x", "group", "difference")
 # by how much BIC must be lower for a kind that is doubted, by default a curve of free shape, as in ``choice``
 DOUBTED_MARGIN = 6.0
 
@@ -144,7 +144,9 @@ def kind(
     best, row = np.where(able, score + doubt, np.inf).argmin(axis=0), np.arange(pairs.groups)
     p = _least(np.where(able, chance, 1.0))
     for rows, other in scatter.others((p < alpha) & (n > 2)):
-        fewer = replace(pairs, **{name: getattr(pairs, name)[rows] for name in DESIGN_COLUMNS})
+        fewer = (
+            pairs if isinstance(rows, slice) else replace(pairs, **{name: getattr(pairs, name)[rows] for name in COLUMNS_TO_FIT})
+        )
         chance = _chances(fewer, other, list(_candidates(fewer, other, names)))
         p = np.where(np.bincount(fewer.group, minlength=pairs.groups) > 0, np.maximum(p, _least(chance)), p)
     place = np.array([KINDS.index(candidate.kind) for candidate in candidates], dtype=np.intp)
@@ -279,8 +281,9 @@ def _through(name: str, pairs: Pairs, weights: NDArray[np.float64]) -> KindFit:
 
     f = transform(name, pairs.x)
     with np.errstate(all="ignore"):
-        length = np.bincount(pairs.group, weights * f * f, pairs.groups)
-        b = np.bincount(pairs.group, weights * f * pairs.difference, pairs.groups) / length
+        weighted = weights * f
+        length = np.bincount(pairs.group, weighted * f, pairs.groups)
+        b = np.bincount(pairs.group, weighted * pairs.difference, pairs.groups) / length
         rest = pairs.difference - b[pairs.group] * f
         squares = np.bincount(pairs.group, weights * rest * rest, pairs.groups)
         n = np.bincount(pairs.group, minlength=pairs.groups)

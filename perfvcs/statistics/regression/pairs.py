@@ -55,24 +55,31 @@ def pair(
     place = np.lexsort((x, group))
     x, y, group, side = x[place], y[place], group[place], side[place]
     size = np.cumsum(_edges(group, x)) - 1
-    both = (_counts(size, side).min(axis=1) > 0)[size]
+    both = (np.minimum(*_counts(size, side).T) > 0)[size]
     rows, common = _counts(group, side, total), _counts(group[both], side[both], total)
     exact = np.asarray((common >= COMMON_SHARE * rows).all(axis=1))
-    number = rows.sum(axis=1)
-    bins = np.clip(number // ROWS_PER_BLOCK, 1, PLACES)
-    within = np.arange(len(x)) - (np.cumsum(number) - number)[group]
-    coarse = within * bins[group] // np.maximum(number[group], 1)
+    range_ = size
+    if not exact.all():
+        number = rows.sum(axis=1)
+        bins = np.clip(number // ROWS_PER_BLOCK, 1, PLACES)
+        within = np.arange(len(x)) - (np.cumsum(number) - number)[group]
+        range_ = np.where(exact[group], size, within * bins[group] // np.maximum(number[group], 1))
     keep = both | ~exact[group]
-    x, y, group, side = x[keep], y[keep], group[keep], side[keep]
-    where = np.cumsum(_edges(group, np.where(exact[group], size[keep], coarse[keep]))) - 1
+    if not keep.all():
+        x, y, group, side, range_ = x[keep], y[keep], group[keep], side[keep], range_[keep]
+    where = np.cumsum(_edges(group, range_)) - 1
     counts = _counts(where, side)
     middle = _mean(where, x)
     owner = group[_edges(where)] if len(x) else group
     rest = y - _curve(x, y, group, exact, total)
     rest -= _along(x, where, middle, _mean(where, rest), owner, exact)
-    means = [_mean(where[side == one], y[side == one], len(counts)) for one in (0, 1)]
-    rests = [_mean(where[side == one], rest[side == one], len(counts)) for one in (0, 1)]
-    fine = counts.min(axis=1) > 0
+    of = [np.flatnonzero(side == one) for one in (0, 1)]
+    places = [where[rows] for rows in of]
+    means, rests = (
+        [np.bincount(places[one], values[of[one]], len(counts)) / np.maximum(counts[:, one], 1) for one in (0, 1)]
+        for values in (y, rest)
+    )
+    fine = np.minimum(*counts.T) > 0
     return Pairs(middle[fine], owner[fine], means[0][fine], means[1][fine], (rests[1] - rests[0])[fine], counts[fine], total)
 
 
@@ -144,7 +151,7 @@ def _along(
     """The common curve at each row: through the means of the places, straight between neighbours and beyond the last."""
     import numpy as np
 
-    if len(middle) < 2:
+    if len(middle) < 2 or exact[owner].all():
         return mean[where]
     run, rise = np.diff(middle), np.diff(mean)
     able = (np.diff(owner) == 0) & (run > 0)

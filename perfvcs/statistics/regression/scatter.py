@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from perfvcs.statistics.regression.pairs import Pairs
 
     Floats = NDArray[np.float64]
+    Rows = NDArray[np.intp] | slice
 
 POWERS = (1.0, 0.5, 0.0)  # of the level that a standard deviation may go with: times, counts, and what a clock adds
 FLOORS = 16  # levels, from the smallest to the largest, below which scatter no longer shrinks
@@ -43,13 +44,13 @@ class ScatterLaws:
         import numpy as np
 
         found = np.ones(len(self.pairs.x))
-        best = self._likelihoods.argmax(axis=0)[self.pairs.group]
+        best = self._likelihoods.argmax(axis=0)
         for law in np.unique(best).tolist():
-            rows = best == law
+            rows = self._rows(best == law)
             found[rows] = 1 / self._variance(law, rows)
         return found
 
-    def others(self, wanted: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.bool_], Floats]]:
+    def others(self, wanted: NDArray[np.bool_]) -> Iterator[tuple[Rows, Floats]]:
         """The rows of those ``wanted`` groups (groups,) for which another law is likely too, and their weights by it; law by law."""
         import numpy as np
 
@@ -58,8 +59,14 @@ class ScatterLaws:
         likely[logs.argmax(axis=0), np.arange(self.pairs.groups)] = False
         for law, groups in enumerate(likely & wanted):
             if groups.any():
-                rows = groups[self.pairs.group]
+                rows = self._rows(groups)
                 yield rows, 1 / self._variance(law, rows)
+
+    def _rows(self, groups: NDArray[np.bool_]) -> Rows:
+        """The rows of these groups (groups,)."""
+        import numpy as np
+
+        return slice(None) if groups.all() else np.flatnonzero(groups[self.pairs.group])
 
     @cached_property
     def _levels(self) -> tuple[Floats, Floats]:
@@ -86,16 +93,22 @@ class ScatterLaws:
             np.maximum.at(high, self.pairs.group, level)
         return np.where(np.isfinite(low), low, 1.0), np.maximum(high, 1e-300)
 
-    def _variance(self, law: int, rows: NDArray[np.bool_] | slice) -> Floats:
+    @cached_property
+    def _counts(self) -> tuple[Floats, Floats]:
+        """How many values of either side each row is a mean of."""
+        first, second = self.pairs.counts.T.astype("float64")
+        return first, second
+
+    def _variance(self, law: int, rows: Rows) -> Floats:
         """The variance of these rows by a law, but for a factor per group."""
-        levels, counts = [level[rows] for level in self._levels], self.pairs.counts[rows]
+        levels, counts = [level[rows] for level in self._levels], [count[rows] for count in self._counts]
         if law < len(POWERS):
             parts = [level ** POWERS[law] for level in levels]
         else:
             low, high = self._range
             floor = (low * (high / low) ** ((law - len(POWERS) + 0.5) / FLOORS))[self.pairs.group[rows]]
             parts = [level + floor for level in levels]
-        found: Floats = parts[0] / counts[:, 0] + parts[1] / counts[:, 1]
+        found: Floats = parts[0] / counts[0] + parts[1] / counts[1]
         return found
 
     @cached_property
@@ -104,14 +117,18 @@ class ScatterLaws:
         import numpy as np
 
         pairs = self.pairs
+        # The steps from one group to the next are in none: they are counted as those of another group, behind the last.
         inside = np.diff(pairs.group) == 0
-        step, number = (np.diff(pairs.difference) ** 2)[inside], pairs.group[1:][inside]
-        count = np.bincount(number, minlength=pairs.groups)
+        step, number = np.diff(pairs.difference) ** 2, np.where(inside, pairs.group[1:], pairs.groups)
+
+        def sums(steps: Floats) -> Floats:
+            return np.asarray(np.bincount(number, steps, pairs.groups + 1)[:-1], dtype=np.float64)
+
+        count = np.bincount(number, minlength=pairs.groups + 1)[:-1]
         found = np.empty((len(POWERS) + FLOORS, pairs.groups))
         for law in range(len(found)):
             variance = self._variance(law, slice(None))
-            two = (variance[1:] + variance[:-1])[inside]
-            scale = np.bincount(number, step / two, pairs.groups)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                found[law] = -(count * np.log(scale / np.maximum(count, 1)) + np.bincount(number, np.log(two), pairs.groups)) / 2
+            two = variance[1:] + variance[:-1]
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+                found[law] = -(count * np.log(sums(step / two) / np.maximum(count, 1)) + sums(np.log(two))) / 2
         return np.where(np.isnan(found), -np.inf, np.where(found == np.inf, 0.0, found))
