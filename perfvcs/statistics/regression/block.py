@@ -39,6 +39,13 @@ class RowBlock:
 
         return np.repeat(groups, self.lengths)
 
+    def only(self, rows: NDArray[np.bool_], lengths: NDArray[np.intp]) -> RowBlock:
+        """The rows of some of the groups, which are so long."""
+        import numpy as np
+
+        w = None if self.w is None else self.w[rows]
+        return RowBlock(self.x[rows], self.y[rows], w, np.cumsum(lengths) - lengths, lengths)
+
     def least(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """The smallest value per group."""
         import numpy as np

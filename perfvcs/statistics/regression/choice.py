@@ -105,7 +105,7 @@ def choose(
     place = np.array([MODELS.index(model) for model in names], dtype=np.intp)
     clear: NDArray[np.bool_] = np.ones(len(some.n), dtype=bool)
     if rule == "r2":
-        r2 = np.stack([np.nan_to_num(fits[model].r2, nan=-np.inf) for model in names])
+        r2 = np.nan_to_num(np.stack([fits[model].r2 for model in names]), nan=-np.inf)
         best = r2.argmax(axis=0)
         p = np.full(len(some.n), np.nan)
     else:

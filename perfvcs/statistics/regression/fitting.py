@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.regression.block import RowBlock, blocks
-from perfvcs.statistics.regression.models import FULL_QUADRATIC, LINEARISED, MODELS, Fit, parameters, transform
+from perfvcs.statistics.regression.block import BLOCK_ROWS, RowBlock, blocks
+from perfvcs.statistics.regression.models import (
+    FITTED_MODELS,
+    FULL_QUADRATIC,
+    LINEARISED,
+    MODELS,
+    SHAPED,
+    Fit,
+    parameters,
+    transform,
+)
 from perfvcs.statistics.regression.parabola import parabola
 from perfvcs.statistics.regression.projection import project
 
@@ -55,7 +64,8 @@ def fit(
     import numpy as np
 
     for model in models:
-        transform("linear" if model == FULL_QUADRATIC else model, 1.0)
+        if model not in FITTED_MODELS:
+            transform(model, 1.0)  # says what there is
     columns = _columns(x, y, group, weights)
     size, value, number, weight = columns
     if number.size and number.min() < 0:
@@ -72,6 +82,9 @@ def fit(
         size, value, number = size[place], value[place], number[place]
         weight = None if weight is None else weight[place]
     counts = np.bincount(number, minlength=total)
+    if 0 < len(size) <= BLOCK_ROWS and counts.all():  # as a rule
+        fitted = dict(_fit(next(blocks(size, value, weight, counts))[0], models))
+        return {model: fitted[model] for model in models}
     found = {model: _unknown(model, total, counts) for model in models}
     for block, present in blocks(size, value, weight, counts):
         for model, result in _fit(block, models):
@@ -114,6 +127,7 @@ def _fit(block: RowBlock, models: Sequence[str]) -> Iterator[tuple[str, Fit]]:
     weight = block.total(np.ones(len(block.x)))
     with np.errstate(all="ignore"):  # what overflows or is not defined becomes NaN below
         flat = _constant(block, weight)
+        sloped = (high > low).any()
         linearised: dict[str, FittedLine] = {}
         for model in sorted(models, key=lambda name: name not in LINEARISED):  # the direct forms start from them
             shaped = model.removeprefix("linearised ")
@@ -122,6 +136,9 @@ def _fit(block: RowBlock, models: Sequence[str]) -> Iterator[tuple[str, Fit]]:
                 continue
             if model == "constant":
                 line, curve = flat, None
+            elif not sloped:  # nothing but a constant goes through one size
+                yield model, replace(_unknown(model, len(low), block.lengths), low=low, high=high)
+                continue
             elif model not in LINEARISED and shaped not in ("power", "exponential"):
                 line, curve = _line(block, transform(model, block.x), block.y, weight), None
             else:
@@ -172,16 +189,20 @@ def _result(
     error1 = np.sqrt(variance / line.spread)
     error0 = np.sqrt(variance * (1 / line.weight + line.centre**2 / line.spread))
     if model.endswith(("power", "exponential")):
-        b0 = np.where(np.isin(model, LINEARISED), np.exp(line.b0), line.b0)
+        b0 = np.exp(line.b0) if model in LINEARISED else line.b0
         error0 = error0 * np.abs(b0)
         if model.endswith("exponential"):
             b1 = np.exp(b1)
             error1 = error1 * b1
-    straight = line.b1**2 * line.spread if model in LINEARISED else np.full(len(n), np.nan)
     known = np.isfinite(b0) & np.isfinite(b1) & np.isfinite(squares)
     if count > 1:
-        known &= (n >= 3) & (high > low) & ~(np.isin(model, (*LINEARISED, "power", "exponential")) & (b0 == 0))
-    log_r2 = np.where(straight > 0, straight / (straight + line.squares), straight)
+        known &= (n >= 3) & (high > low)
+    if model in SHAPED:
+        known &= b0 != 0
+    log_r2 = np.full(len(n), np.nan)
+    if model in LINEARISED:
+        straight = line.b1**2 * line.spread
+        log_r2 = np.where(straight > 0, straight / (straight + line.squares), straight)
     coefficients, errors = np.stack([b0, b1], axis=1), np.stack([error0, error1], axis=1)
     moments = line.weight, line.centre, line.spread
     return _described(model, n, known, coefficients, errors, squares, variance, log_r2, flat, low, high, moments)
@@ -236,13 +257,15 @@ def _described(
     correction = np.where(n > estimated + 1, 2 * estimated * (estimated + 1) / np.maximum(n - estimated - 1, 1), np.inf)
     aicc = np.where(np.isfinite(correction), n * np.log(squares / n) + 2 * estimated + correction, np.inf)
 
+    every = bool(known.all())
+
     def column(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.where(known, values, np.nan)
+        return values if every else np.where(known, values, np.nan)
 
     return Fit(
         model=model,
-        coefficients=np.where(known[:, None], coefficients, np.nan),
-        errors=np.where(known[:, None], errors, np.nan),
+        coefficients=coefficients if every else np.where(known[:, None], coefficients, np.nan),
+        errors=errors if every else np.where(known[:, None], errors, np.nan),
         r2=column(share),
         log_r2=column(log_r2),
         adjusted_r2=column(np.where(df > 0, 1 - (1 - share) * (n - 1) / np.maximum(df, 1), np.nan)),

@@ -59,20 +59,34 @@ def project(
     done = ~able
     best = _sums(block, v, theta)
     step = np.zeros(len(theta))
+    # Of the groups that still move, whose rows are ``part``: most are there after a few rounds.
+    live: NDArray[np.intp] | slice = slice(None)
+    part, w, count = block, v, len(theta)
     for round_ in range(MOST_ROUNDS):
-        now = best if round_ == 0 else _sums(block, v, theta + step)
-        better = now.explained() >= best.explained() * (1 - 1e-14)
-        moving = ~done
-        theta = np.where(moving & better, theta + step, theta)
-        best = Sums(*(np.where(moving & better, new, old) for new, old in zip(now, best, strict=True)))
-        spread = best.uugg - best.ugg**2 / best.gg
-        scale = best.scale()
-        newton = (best.ugy - scale * best.ugg) / (scale * spread)
-        step = np.where(better, np.clip(np.nan_to_num(newton), -STEP, STEP), step / 2)
-        done |= np.abs(step) <= CONVERGED_SHARE
-        step = np.where(done, 0.0, step)
-        if done.all():
+        old, moved = Sums(*(column[live] for column in best)), theta[live] + step[live]
+        now = old if round_ == 0 else _sums(part, w, moved)
+        better = now.explained() >= old.explained() * (1 - 1e-14)
+        taken = better & ~done[live]
+        if taken.all():
+            theta[live], here = moved, now
+        else:
+            theta[live] = np.where(taken, moved, theta[live])
+            here = Sums(*(np.where(taken, new, before) for new, before in zip(now, old, strict=True)))
+        for column, values in zip(best, here, strict=True):
+            column[live] = values
+        spread = here.uugg - here.ugg**2 / here.gg
+        scale = here.scale()
+        newton = (here.ugy - scale * here.ugg) / (scale * spread)
+        new = np.where(better, np.where(np.isnan(newton), 0.0, np.minimum(np.maximum(newton, -STEP), STEP)), step[live] / 2)
+        done[live] |= np.abs(new) <= CONVERGED_SHARE
+        step[live] = np.where(done[live], 0.0, new)
+        left = int(np.count_nonzero(~done))
+        if not left:
             break
+        if 2 * left <= count:
+            live, count = np.flatnonzero(~done), left
+            rows = np.repeat(~done, block.lengths)
+            part, w = block.only(rows, block.lengths[live]), v[rows]
     peak = np.abs(theta) / 2
     scale = best.scale()
     curve = block.spread(scale) * np.exp(block.spread(theta) * v - block.spread(peak))
