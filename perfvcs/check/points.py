@@ -56,7 +56,7 @@ def points(case: Case) -> tuple[CasePoints, CasePoints]:
     from perfvcs.statistics.regression.condensed import warm
 
     tables = [[case.rows.table(one, case.uid) for one in side] for side in case.chosen.sides]
-    single = all(len(np.unique(table.binary)) <= 1 for side in tables for table in side)
+    single = all((table.binary == table.binary[:1]).all() for side in tables for table in side)
     columns = []
     for number, side in enumerate(tables):
         for profile, table in enumerate(side):
@@ -126,6 +126,8 @@ def _numbered_rows(*columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDAr
 
     code = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
+        if (column == column[:1]).all():  # distinguishes nothing
+            continue
         distinct, part = _ranked(column)
         _, code = _ranked(code * max(1, len(distinct)) + part)
     first = np.zeros(int(code.max(initial=-1)) + 1, dtype=np.int64)

@@ -61,9 +61,11 @@ def combine(
     estimate: NDArray[np.float64],
     variances: Sequence[NDArray[np.float64]],
     dfs: Sequence[NDArray[np.float64]],
-    confidence: float = 0.99,
+    confidence: float | None = 0.99,
 ) -> Difference:
     """The difference whose variance is the sum of independent estimated ``variances``, each with its degrees of freedom.
+
+    Without a ``confidence`` only p is asked for: the interval is infinite.
 
     All arrays have the shape (groups,). The degrees of freedom of the sum are Welch and Satterthwaite's. With no variance at all
     the interval is the estimate, and p is 1 for equal means, else 0. Source: Satterthwaite 1946; Welch 1947.
@@ -83,7 +85,9 @@ def combine(
     sure = np.where(known, estimate, 0.0)
     t = np.abs(sure) / np.where(spread, error, 1.0)
     p = np.where(spread, two_sided(t, df), np.where(sure == 0, 1.0, 0.0))
-    half = np.where(known, quantile((1 + confidence) / 2, df) * error, np.inf)
+    half = np.full(df.shape, np.inf)
+    if confidence is not None:
+        half = np.where(known, quantile((1 + confidence) / 2, df) * error, np.inf)
     return Difference(
         estimate=estimate, low=sure - half, high=sure + half, p=np.where(known, p, np.nan), error=np.where(known, error, np.nan),
         df=np.where(spread, df, np.where(known, np.inf, np.nan)),
@@ -93,7 +97,7 @@ def combine(
 def welch(
     first: ArrayLike,
     second: ArrayLike,
-    confidence: float = 0.99,
+    confidence: float | None = 0.99,
     extra: ArrayLike = 0.0,
     extra_df: ArrayLike = float("inf"),
 ) -> Difference:
@@ -113,7 +117,7 @@ def welch(
 def paired(
     first: ArrayLike,
     second: ArrayLike,
-    confidence: float = 0.99,
+    confidence: float | None = 0.99,
     extra: ArrayLike = 0.0,
     extra_df: ArrayLike = float("inf"),
 ) -> Difference:

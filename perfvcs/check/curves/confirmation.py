@@ -37,5 +37,5 @@ def borne_out(sides: Sides, error: Callable[[Floats], Floats]) -> float:
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         return 0.0
     paired = sides.case.chosen.paired and len(first) >= FEWEST_CONFIRMING
-    p = float((difference.paired if paired else difference.welch)(first[None], second[None]).p[0])
+    p = float((difference.paired if paired else difference.welch)(first[None], second[None], None).p[0])
     return p if np.isfinite(p) else 0.0

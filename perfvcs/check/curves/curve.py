@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from perfvcs.check.case import NO_USABLE_VALUE, UNSIZED, Case, decided_change, prepare
 from perfvcs.check.change import Change, Curve, Word
 from perfvcs.check.curves.means import levelled, means
@@ -112,8 +114,16 @@ class FittedCurves:
 
     @cached_property
     def kinds(self) -> ErrorKind:
-        """The kind of error of each case, by the values and not by the models."""
-        return kinds(self.sides, self.family, level=self.level)
+        """The kind of error of each case, from the means at each size as if these were independent.
+
+        A logarithmic curve must not be called linear, nor n log n quadratic: the report names the order of growth.
+        """
+        import numpy as np
+
+        from perfvcs.statistics.regression.kind import kind_of
+
+        with np.errstate(all="ignore"):
+            return kind_of(self.pairs, self._scatter, family=self.family, doubted=DOUBTED)
 
     def models(self, number: int) -> tuple[str, str]:
         """The best model of either side."""
@@ -160,13 +170,18 @@ class FittedCurves:
     def curve(self, number: int) -> Curve:
         """What a change says of its curves."""
         sides, kind = self.sides[number], self.kinds
-        models = self.models(number)
         scaled = (finite(float(column[number]) * sides.unit) for column in (kind.coefficient, kind.low, kind.high))
         coefficient, low, high = scaled
+        name = kind.name(number) or "none"
+        return msgspec.structs.replace(self.models_of(number), kind=name, coefficient=coefficient, low=low, high=high)
+
+    def models_of(self, number: int) -> Curve:
+        """What is said of curves that did not change: they have no kind of error."""
+        sides = self.sides[number]
         before, after = (side.order(number, shape=True) or order("constant") for side in (self.baseline, self.target))
         return Curve(
-            models=models, orders=(before, after), r2=self.r2(number),
-            sizes=(sides.low, sides.high), kind=kind.name(number) or "none", coefficient=coefficient, low=low, high=high,
+            models=self.models(number), orders=(before, after), r2=self.r2(number), sizes=(sides.low, sides.high), kind="none",
+            coefficient=None, low=None, high=None,
         )  # fmt: skip
 
     def _rows(self, number: int) -> slice:
@@ -174,19 +189,6 @@ class FittedCurves:
 
         start, end = np.searchsorted(self.pairs.group, [number, number + 1]).tolist()
         return slice(start, end)
-
-
-def kinds(sides: Sequence[Sides], family: Sequence[str] = CURVE_KINDS, *, level: bool = True) -> ErrorKind:
-    """The kind of error of each case, from the means at each size as if these were independent; ``level``: executions at one level.
-
-    A logarithmic curve must not be called linear, nor n log n quadratic: the report names the order of growth.
-    """
-    import numpy as np
-
-    from perfvcs.statistics.regression.kind import kind
-
-    with np.errstate(all="ignore"):
-        return kind(*_columns(sides, level=level), groups=len(sides), family=family, doubted=DOUBTED)
 
 
 def share(cases: Iterable[Case]) -> tuple[list[Sides], list[Change]]:

@@ -7,6 +7,7 @@ from functools import cached_property
 from math import expm1, inf, log1p
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.check.curves.multiple import multiple
 from perfvcs.check.samples.clock import CLOCK_STEPS
 from perfvcs.check.samples.scale import LARGEST_EXPONENT
 from perfvcs.check.statement import finite
@@ -59,6 +60,11 @@ class EffectCase:
     def bar_of(self, share: float) -> float:
         """A share as a difference of the lines."""
         return log1p(share) if self.lines.logarithmic else share
+
+    @cached_property
+    def times(self) -> int:
+        """Whether the target is many times the baseline, or a small part of it; see ``multiple``."""
+        return multiple(self.lines)
 
     @cached_property
     def value(self) -> float:

@@ -87,7 +87,9 @@ def lines(sides: Sides) -> ExecutionLines | None:
         known = [known[0] & known[1]] * 2
     if not all(part.any() for part in known):
         return None
-    several = any(len(np.unique(group, axis=0)) > len(np.unique(group[:, 0])) for group in groups)
+    several = any(
+        (group[:, 1] != group[0, 1]).any() and len(np.unique(group, axis=0)) > len(np.unique(group[:, 0])) for group in groups
+    )
     members = np.flatnonzero(known[0]), np.flatnonzero(known[1])
     both = groups[0][members[0]], groups[1][members[1]]
     counted = [_counted(part[here], group, builds=several) for part, here, group in zip(found, members, both, strict=True)]

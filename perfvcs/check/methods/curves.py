@@ -16,7 +16,6 @@ from perfvcs.check.curves.contrast import contrasts
 from perfvcs.check.curves.curve import FittedCurves, Sides, fitted, share
 from perfvcs.check.curves.effect import EffectCase
 from perfvcs.check.curves.finding import orders, outgrows, sentence
-from perfvcs.check.curves.multiple import multiple
 from perfvcs.check.curves.replacement import replaced
 from perfvcs.check.curves.replication import coefficients, lines
 from perfvcs.check.method import Method
@@ -100,8 +99,7 @@ class Curves(Method):
         return changes, rest
 
     def _change(self, fits: FittedCurves, judged: EffectCase, q: float) -> Change:
-        kind = fits.kinds.name(judged.place) or "none"
-        word, reason = self._word(judged, q, kind)
+        word, reason = self._word(judged, q, fits)
         bound = self._bound(judged)
         if (word == "same" or reason is Undecided.WIDE) and is_coarse(judged.step, judged.value, judged.delta):
             word, reason = "inconclusive", too_coarse(judged.sides.case.about, judged.step * judged.sides.unit, judged.delta)
@@ -109,10 +107,10 @@ class Curves(Method):
         sides, contrast = judged.sides, judged.contrast
         part = LARGEST_SIZES if word == "same" else contrast.part(judged.bar)
         moved = word in ("degradation", "improvement", "suspected")
-        curve = self._curve(fits, judged) if moved else _without_kind(fits.curve(judged.place))
+        curve = self._curve(fits, judged) if moved else fits.models_of(judged.place)
         curve = msgspec.structs.replace(curve, at=judged.range(part)) if sides.sized else curve
         effect, case = judged.effect(part), sides.case
-        beyond = contrast.low[part] > judged.bar or contrast.high[part] < -judged.bar or multiple(judged.lines) != 0
+        beyond = contrast.low[part] > judged.bar or contrast.high[part] < -judged.bar or judged.times != 0
         return Change(
             word=word, job=case.job, uid=case.uid, metric=case.metric, unit=case.about.unit, better=case.about.better,
             series=case.series, environment=case.environment, effect=effect.shares[0], low=effect.shares[1],
@@ -123,17 +121,17 @@ class Curves(Method):
             reason=reason, finding=_finding(fits, judged, curve, part) if moved else "", curve=curve,
         )  # fmt: skip
 
-    def _word(self, judged: EffectCase, q: float, kind: str) -> tuple[Word, str | Undecided]:
+    def _word(self, judged: EffectCase, q: float, fits: FittedCurves) -> tuple[Word, str | Undecided]:
         contrast, bar = judged.contrast, judged.bar
         fewest, unit = min(judged.lines.counts), "build" if judged.lines.builds else "execution"
         largest = max(map(abs, contrast.theta))
         apart = not judged.sides.case.chosen.paired and contrast.between is None
         if judged.sides.equal and fewest > 1:
             return "same", ""
-        if times := multiple(judged.lines):
-            return direction(judged.sides.case.about, times), ""
+        if judged.times:
+            return direction(judged.sides.case.about, judged.times), ""
         if fewest < 2:
-            told = kind != "none" and largest >= bar
+            told = largest >= bar and (fits.kinds.name(judged.place) or "none") != "none"
             return ("suspected", STARTING_POINT.format(unit)) if told else ("inconclusive", SINGLE_EXECUTION.format(unit))
         changed = (
             q <= FALSE_DISCOVERIES and contrast.p <= self.alpha and contrast.permutation_p <= contrast.veto and largest >= bar
@@ -163,7 +161,7 @@ class Curves(Method):
         """How large the effect is at most; None where the intervals are known to be too narrow."""
         apart = not judged.sides.case.chosen.paired and judged.contrast.between is None
         narrow = min(judged.lines.counts) < FEWEST_EXECUTIONS or apart or judged.contrast.order == "one"
-        return None if narrow or multiple(judged.lines) else judged.bound
+        return None if narrow or judged.times else judged.bound
 
     def _curve(self, fits: FittedCurves, judged: EffectCase) -> Curve:
         """The curve with the kind's coefficient as estimated across executions, if there are several.
@@ -218,11 +216,6 @@ def _earlier(case: Case) -> list[EarlierSessions]:
     environment = case.header.environment.fingerprint
     units = [Unit(case.series, environment, case.uid, size, case.metric) for size in case.after]
     return [case.history[unit] for unit in units if unit in case.history]
-
-
-def _without_kind(curve: Curve) -> Curve:
-    """The curve without a kind of error: what did not change has none."""
-    return msgspec.structs.replace(curve, kind="none", coefficient=None, low=None, high=None)
 
 
 def _finding(fits: FittedCurves, judged: EffectCase, curve: Curve, part: int) -> str:

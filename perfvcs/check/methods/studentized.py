@@ -53,7 +53,7 @@ class Studentized(CurveMethod):
             return judged(sides, "studentized", *unknown(sides, TOO_FEW_SIZES), effect=found)
         noise = fits.deviations(number)
         residuals = errors.studentized(after / noise, before / noise)
-        test = paired((before / noise)[None], (after / noise)[None])
+        test = paired((before / noise)[None], (after / noise)[None], None)
         mean, p = float(test.estimate[0]), float(test.p[0])
         if p <= SIGNIFICANCE:
             p = max(p, borne_out(sides, lambda at: np.interp(at, sizes, noise)))

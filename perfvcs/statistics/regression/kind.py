@@ -119,16 +119,28 @@ def kind(
     lengths. Kinds that the sizes do not allow (logarithms of 0 or below) are left out. Sources: Stupinsky 2018, ch. 5.1 and 6;
     BIC: Schwarz 1978.
     """
-    import numpy as np
-
-    from perfvcs.statistics.student import quantile
-
     wrong = [name for name in family if name not in MODELS]
     if wrong or not family:
         raise ValueError(f"no kind of error {', '.join(wrong)}; there are {', '.join(MODELS)}")
     pairs = pair(x1, y1, x2, y2, group1, group2, groups)
-    scatter, names = ScatterLaws(pairs), [name for name in MODELS if name in family]
-    weights = scatter.weights
+    return kind_of(pairs, ScatterLaws(pairs), family=family, doubted=doubted, alpha=alpha, confidence=confidence)
+
+
+def kind_of(
+    pairs: Pairs,
+    scatter: ScatterLaws,
+    *,
+    family: Sequence[str],
+    doubted: Sequence[str],
+    alpha: float = KIND_ALPHA,
+    confidence: float = 0.99,
+) -> ErrorKind:
+    """``kind`` of values that are brought together already, with what is known of their scatter."""
+    import numpy as np
+
+    from perfvcs.statistics.student import quantile
+
+    weights, names = scatter.weights, [name for name in MODELS if name in family]
     n = np.bincount(pairs.group, minlength=pairs.groups)
     values = np.stack([np.bincount(pairs.group, side, pairs.groups) for side in pairs.counts.T]).min(axis=0)
     pairs, candidates = _tame(pairs, weights, names)
