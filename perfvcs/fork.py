@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -14,6 +15,10 @@ Result = TypeVar("Result")
 
 FEWEST_ITEMS = 16  # for which forks are worth it
 FORK_ROUNDS = 64  # in which the forks take the items: fewer would leave one of them waiting at the end, more cost a message each
+TRIAL_SECONDS = 0.05  # of the processor for work in this process, which show how long the rest would take
+WORTH_SECONDS = (
+    0.5  # of work that is left: two forks save half of it, and take a tenth of a second themselves, in a large process more
+)
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
 
 _assigned: list[Callable[[int], Any]] = []  # in a fork: the work on the item with a number
@@ -22,12 +27,26 @@ _assigned: list[Callable[[int], Any]] = []  # in a fork: the work on the item wi
 def shared(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """``work`` on each of the items, with the results in their order: two forks of this process take the next ones in turn.
 
-    In this process where there are fewer than 16 items, one processor, or other threads, which a fork would not have; and all over
-    again where the forks could not do it. Results are pickled; nothing else that the work changes comes back. The work must not use
-    SQLite, whose connections no fork may touch.
+    In this process until it is seen that the forks are worth their start; and where there are fewer than 16 items, one processor, or
+    other threads, which a fork would not have. What the forks could not do is done all over again. Results are pickled; nothing else
+    that the work changes comes back. The work must not use SQLite, whose connections no fork may touch.
     """
-    if len(items) < FEWEST_ITEMS or _processors() < 2 or threading.active_count() > 1:
-        return [work(item) for item in items]
+    alone = len(items) < FEWEST_ITEMS or _processors() < 2 or threading.active_count() > 1
+    found: list[Result] = []
+    begun = time.process_time()
+    for done, item in enumerate(items):
+        if not alone and _worth(time.process_time() - begun, done, len(items) - done):
+            return found + _forked(work, items[done:])
+        found.append(work(item))
+    return found
+
+
+def _worth(seconds: float, done: int, left: int) -> bool:
+    """Whether what is left would take so long, by what was ``done`` in these seconds, that forks are worth it."""
+    return seconds >= TRIAL_SECONDS and seconds / done * left >= WORTH_SECONDS
+
+
+def _forked(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import active_children, get_context

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from time import sleep
+from time import process_time, sleep
 
 import pytest
 from conftest import children
@@ -15,12 +15,20 @@ from perfvcs import fork
 
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of them, and forks from the first item on."""
     monkeypatch.setattr(fork, "_processors", lambda: 2)
+    monkeypatch.setattr(fork, "_worth", lambda *_: True)
 
 
 def where(item: int) -> tuple[int, int]:
     sleep(0.005 if item < 20 else 0.0005)  # the fork may take a while to begin
     return item, os.getpid()
+
+
+def busy(seconds: float) -> None:
+    end = process_time() + seconds
+    while process_time() < end:
+        pass
 
 
 @pytest.mark.parametrize("count", [16, 17, 1024, 1025, 2000])
@@ -29,6 +37,17 @@ def test_results_come_in_order_from_two_processes(count: int) -> None:
     assert [item for item, _ in found] == list(range(count))
     processes = {process for _, process in found}
     assert len(processes) == 2 and os.getpid() not in processes
+
+
+def test_forks_begin_where_the_first_items_show_that_the_rest_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(fork, "_processors", lambda: 2)
+    short = fork.shared(lambda item: (item, os.getpid()), range(100))
+    assert short == [(item, os.getpid()) for item in range(100)]
+    long = fork.shared(lambda item: (busy(0.03), item, os.getpid())[1:], range(40))
+    assert [item for item, _ in long] == list(range(40))
+    here = [process == os.getpid() for _, process in long]
+    assert here[0] and not here[-1] and here == sorted(here, reverse=True), "the first ones here, all others in the forks"
 
 
 def test_the_one_that_is_free_takes_the_next() -> None:
