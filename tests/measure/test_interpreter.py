@@ -325,23 +325,22 @@ def envs(tmp_path: Path, interpreter: Interpreter, once: Once) -> Path:
 def test_revisions_that_install_the_same_share_an_environment(
     envs: Path, tmp_path: Path, interpreter: Interpreter, work: Path
 ) -> None:
-    env = without_uv()
-    first = make(envs, interpreter, work, env=env, content="one")
-    second = make(envs, interpreter, work, env=env, content="two: its documents changed")
+    first = make(envs, interpreter, work, content="one")
+    second = make(envs, interpreter, work, content="two: its documents changed")
     assert second == first
-    third = make(envs, interpreter, package(work, "2.0"), env=env, content="three")
+    third = make(envs, interpreter, package(work, "2.0"), content="three")
     assert third.folder != first.folder
     assert installed_version(third) == "2.0"
     assert len(list(envs.glob("py*/"))) == 2
-    assert make(envs, interpreter, tmp_path / "gone", env=env, content="two: its documents changed") == first
+    assert make(envs, interpreter, tmp_path / "gone", content="two: its documents changed") == first
     os.utime(third.folder / COMPLETE, (1e9, 1e9))
     assert prune(envs, keep=1) == [third.folder]
     os.utime(first.folder / COMPLETE, (1e9, 1e9))
     package(work, "3.0")
-    make(envs, interpreter, work, env=env, content="four")
+    make(envs, interpreter, work, content="four")
     assert prune(envs, keep=1) == [first.folder]
     assert not list(envs.glob("py*.same"))
-    again = make(envs, interpreter, package(work, "1.0"), env=env, content="two: its documents changed")
+    again = make(envs, interpreter, package(work, "1.0"), content="two: its documents changed")
     assert installed_version(again) == "1.0"
 
 
@@ -355,13 +354,12 @@ def test_what_a_dirty_worktree_installed_is_shared_with_nobody(envs: Path, inter
 
 
 def test_a_link_to_somewhere_else_is_not_followed(envs: Path, interpreter: Interpreter, work: Path) -> None:
-    env = without_uv()
-    first = make(envs, interpreter, work, env=env, content="one")
-    shared = make(envs, interpreter, work, env=env, content="two")
+    first = make(envs, interpreter, work, content="one")
+    shared = make(envs, interpreter, work, content="two")
     assert shared == first
     (link,) = envs.glob("py*.same")
     link.write_text("../elsewhere")
-    assert make(envs, interpreter, work, env=env, content="two").folder.parent == envs.absolute()
+    assert make(envs, interpreter, work, content="two").folder.parent == envs.absolute()
 
 
 def test_each_interpreter_keeps_its_own(tmp_path: Path) -> None:
