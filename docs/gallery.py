@@ -201,7 +201,7 @@ def measured(name: str, folder: Path) -> Path:
 
 def draw(picture: Picture, driver: object, folder: Path) -> bytes:
     """One picture as PNG."""
-    from pictures import photograph
+    from photography import photograph
 
     project = measured(picture.project, folder)
     page = folder / "page.html"
@@ -215,7 +215,7 @@ def draw(picture: Picture, driver: object, folder: Path) -> bytes:
 
 def main() -> None:
     """Draw the named pictures, or all."""
-    from pictures import LARGEST, browser
+    from photography import LARGEST, browser
 
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *PICTURES], metavar="NAME")
