@@ -11,7 +11,7 @@ import msgspec
 from perfvcs.errors import UsageError
 
 if TYPE_CHECKING:
-    from perfvcs.check.case import Case
+    from perfvcs.profile import Job
 
 COUNTERS = ("auto", "counters")  # methods that know profiles of counters
 RULES_FILE = "perf.toml"
@@ -34,18 +34,13 @@ class Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     delta: str | None = None
     within: str | None = None
 
-    def fits(self, case: Case) -> bool:
-        """Whether the rule is for that case.
+    def fits(self, job: Job, uid: str, metric: str, *, counters: bool) -> bool:
+        """Whether the rule is for that unit and metric of a job, or for its profiles of counters.
 
-        Profiles of counters have no single metric and unit to match, and most methods have nothing to say of them: those are passed
-        over, so that no profile goes without a verdict.
+        Those have no single metric and unit to match, and most methods have nothing to say of them: such rules are passed over, so that no
+        profile goes without a verdict.
         """
-        job = case.header.job
-        inner = (
-            self.method in COUNTERS
-            if case.counters
-            else fnmatchcase(case.metric, self.metric) and fnmatchcase(case.uid, self.unit)
-        )
+        inner = self.method in COUNTERS if counters else fnmatchcase(metric, self.metric) and fnmatchcase(uid, self.unit)
         return (
             inner
             and fnmatchcase(job.collector, self.collector)

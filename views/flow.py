@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from perfvcs.drawing.bars.amounts import text as name_of
+from perfvcs.drawing.bins import numbered, seconds
 from perfvcs.drawing.canvas import BLUE, CYCLE, HOVER, INK, VERMILLION, canvas, hover, legend, plain, source, stack
-from perfvcs.drawing.heat.cells import jobs, numbered, seconds
 from perfvcs.drawing.streams import Stream, stream
 from perfvcs.drawing.units import (
     AGAIN,
@@ -17,6 +17,7 @@ from perfvcs.drawing.units import (
     NOTHING_USABLE,
     BothSides,
     alike,
+    jobs,
     over_time,
     rows_of,
     unit_metrics,

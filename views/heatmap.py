@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 from perfvcs.drawing.canvas import canvas, plain
 from perfvcs.drawing.heat import moments
-from perfvcs.drawing.heat.cells import jobs
 from perfvcs.drawing.heat.measurements import measurements
 from perfvcs.drawing.heat.panel import draw
 from perfvcs.drawing.heat.shades import scheme
 from perfvcs.drawing.heat.sheet import By, HeatSide, Sheet
-from perfvcs.drawing.units import NOTHING_USABLE, BothSides, UnitRows, alike, over_time, rows_of, unit_metrics, valued
+from perfvcs.drawing.units import NOTHING_USABLE, BothSides, UnitRows, alike, jobs, over_time, rows_of, unit_metrics, valued
 from perfvcs.errors import UsageError
 from perfvcs.plugins import Count
 from perfvcs.profile import Profile

@@ -41,7 +41,9 @@ def assign(cases: Sequence[Case], rules: Rules, delta: float | None, confidence:
     ]
     assigned: dict[int, list[Case]] = defaultdict(list)
     for case in cases:
-        fitting = [number for number, rule in enumerate(every[:-1]) if rule.fits(case)] or [len(every) - 1]
+        job = case.header.job
+        fit = (rule.fits(job, case.uid, case.metric, counters=case.counters) for rule in rules.rules)
+        fitting = [number for number, fits in enumerate(fit) if fits] or [len(rules.rules)]
         for number in fitting if rules.take == "all" else fitting[:1]:
             assigned[number].append(case)
     # the same method with the same parameters judges one family, however many rules lead there

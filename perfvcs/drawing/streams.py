@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.drawing.heat.cells import BinColumns
+    from perfvcs.drawing.bins import BinColumns
 
     Floats = NDArray[np.float64]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -271,3 +271,15 @@ def _aside(profile: Profile) -> list[str]:
     """The columns of a profile that are of single rows."""
     own = {MOMENT: "s"} | (CALL_COLUMNS if profile.job.collector == RECORDER else {})
     return [name for name, unit in own.items() if name in profile.metrics and profile.metrics[name].unit == unit]
+
+
+def jobs(subject: Subject) -> Mapping[JobKey, Subject]:
+    """The profiles of each job."""
+    found: dict[JobKey, Subject] = {}
+    for side in ("target", "baseline"):
+        for profile in getattr(subject, side):
+            key = JobKey(profile.job.label, profile.job.collector)
+            known = found.get(key, Subject(subject.title))
+            sides = {"target": known.target, "baseline": known.baseline}
+            found[key] = Subject(subject.title, **sides | {side: [*sides[side], profile]})
+    return found

@@ -13,10 +13,9 @@ from perfvcs.check import Change, Report
 from perfvcs.drawing.commits.chart import grouped
 from perfvcs.drawing.curves.sides import FEWEST_OF_CURVE
 from perfvcs.drawing.flame.stacks import groups
-from perfvcs.drawing.heat.cells import jobs
 from perfvcs.drawing.parts import Key, Naming, Part, parts
 from perfvcs.drawing.tables.listing import title
-from perfvcs.drawing.units import together
+from perfvcs.drawing.units import jobs, together
 from perfvcs.subject import Subject
 from perfvcs.summary import MAX_SIZES, RECORDER
 from perfvcs.text.words import FIRST_METRICS, metric_rank, named

@@ -18,7 +18,8 @@ from pictures import BASELINE, counted, heaped, measured
 from samples import sample_profile
 
 from perfvcs import page, plugins
-from perfvcs.drawing.heat.cells import cells, interval, numbered
+from perfvcs.drawing.bins import interval, numbered
+from perfvcs.drawing.heat.cells import cells
 from perfvcs.errors import UsageError
 from perfvcs.profile import Environment, Job, Metric, Profile, Resources
 from perfvcs.subject import Subject

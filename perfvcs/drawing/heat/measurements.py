@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from perfvcs.drawing.bins import BinColumns, numbered
 from perfvcs.drawing.canvas import plain
-from perfvcs.drawing.heat.cells import BinColumns, cells, numbered
+from perfvcs.drawing.heat.cells import cells
 from perfvcs.drawing.heat.sheet import By, HeatSide, Panel, Sheet
 from perfvcs.drawing.parts import DrawnUnit
 from perfvcs.drawing.units import UnitRows

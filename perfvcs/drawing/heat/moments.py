@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from perfvcs.drawing.bins import BinColumns, numbered, seconds
 from perfvcs.drawing.canvas import plain
-from perfvcs.drawing.heat.cells import BinColumns, cells, numbered, seconds
+from perfvcs.drawing.heat.cells import cells
 from perfvcs.drawing.heat.sheet import HeatSide, Panel, Sheet, chosen, limits
 from perfvcs.summary import SAMPLER
 from perfvcs.text.quantity import quantity

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from perfvcs.drawing.heat.cells import BinColumns, HeatCells
+from perfvcs.drawing.bins import BinColumns
+from perfvcs.drawing.heat.cells import HeatCells
 from perfvcs.drawing.units import UnitRows
 
 if TYPE_CHECKING:
