@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,24 +74,58 @@ def combine(
 
     from perfvcs.statistics.student import quantile, two_sided
 
-    parts, degrees = np.stack(variances), np.stack(dfs)
+    found = _errors(estimate, variances, dfs)
+    t = np.abs(found.sure) / np.where(found.spread, found.error, 1.0)
+    p = np.where(found.spread, two_sided(t, found.df), np.where(found.sure == 0, 1.0, 0.0))
+    half = np.full(p.shape, np.inf)
+    if confidence is not None:
+        half = np.where(found.known, quantile((1 + confidence) / 2, found.df) * found.error, np.inf)
+    return Difference(
+        estimate=estimate, low=found.sure - half, high=found.sure + half, p=np.where(found.known, p, np.nan),
+        error=np.where(found.known, found.error, np.nan),
+        df=np.where(found.spread, found.df, np.where(found.known, np.inf, np.nan)),
+    )  # fmt: skip
+
+
+def reach(
+    estimate: NDArray[np.float64],
+    variances: Sequence[NDArray[np.float64]],
+    dfs: Sequence[NDArray[np.float64]],
+    confidence: float,
+) -> NDArray[np.float64]:
+    """How far from 0 the interval of ``combine`` reaches, to either side; infinite where it is unknown."""
+    import numpy as np
+
+    from perfvcs.statistics.student import quantile
+
+    found = _errors(estimate, variances, dfs)
+    half = np.where(found.known, quantile((1 + confidence) / 2, found.df) * found.error, np.inf)
+    return np.asarray(np.abs(found.sure) + half)
+
+
+class _Errors(NamedTuple):
+    """Where a difference is ``known``, and has a ``spread``; the ``sure`` estimate (0 where unknown), its standard error and its df."""
+
+    known: NDArray[np.bool_]
+    spread: NDArray[np.bool_]
+    sure: NDArray[np.float64]
+    error: NDArray[np.float64]
+    df: NDArray[np.float64]
+
+
+def _errors(
+    estimate: NDArray[np.float64], variances: Sequence[NDArray[np.float64]], dfs: Sequence[NDArray[np.float64]]
+) -> _Errors:
+    import numpy as np
+
+    parts, degrees = np.array(variances), np.array(dfs)
     total = parts.sum(axis=0)
     known = np.isfinite(estimate) & np.isfinite(total) & ((degrees > 0) | (parts == 0)).all(axis=0)
     spread = known & (total > 0)
     share = np.where(spread, parts, 0.0) / np.where(spread, total, 1.0)
     weight = np.where(spread, (share**2 / np.where(degrees > 0, degrees, 1.0)).sum(axis=0), 1.0)
     df = np.where(spread, 1 / np.maximum(weight, 1 / NORMAL_DEGREES), NORMAL_DEGREES)
-    error = np.sqrt(np.where(spread, total, 0.0))
-    sure = np.where(known, estimate, 0.0)
-    t = np.abs(sure) / np.where(spread, error, 1.0)
-    p = np.where(spread, two_sided(t, df), np.where(sure == 0, 1.0, 0.0))
-    half = np.full(df.shape, np.inf)
-    if confidence is not None:
-        half = np.where(known, quantile((1 + confidence) / 2, df) * error, np.inf)
-    return Difference(
-        estimate=estimate, low=sure - half, high=sure + half, p=np.where(known, p, np.nan), error=np.where(known, error, np.nan),
-        df=np.where(spread, df, np.where(known, np.inf, np.nan)),
-    )  # fmt: skip
+    return _Errors(known, spread, np.where(known, estimate, 0.0), np.sqrt(np.where(spread, total, 0.0)), df)
 
 
 def welch(
@@ -125,12 +159,24 @@ def paired(
     import numpy as np
 
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    gap = moments(b - a)
-    # Differences are rounded like the values that they come from, not like themselves.
-    variance = np.where(gap.variance <= rounding(a, b) ** 2, 0.0, gap.variance)
-    estimate = settle(gap.mean, a, b)
-    variances = [variance / a.shape[1], _each(extra, estimate)]
-    return combine(estimate, variances, [gap.df, _degrees(extra_df, estimate)], confidence)
+    gap, variance = gaps_of(b - a, rounding(a, b))
+    variances, dfs = [variance], [gap.df]
+    if np.any(extra):
+        variances, dfs = [variance, _each(extra, variance)], [gap.df, _degrees(extra_df, variance)]
+    return combine(gap.mean, variances, dfs, confidence)
+
+
+def gaps_of(gaps: NDArray[np.float64], tiny: NDArray[np.float64]) -> tuple[Moments, NDArray[np.float64]]:
+    """The moments of paired differences (groups, n), and the variance of their mean.
+
+    Differences are rounded like the values that they come from, not like themselves: by so much a mean and a standard deviation
+    are ``tiny`` (groups,) and count as 0.
+    """
+    import numpy as np
+
+    found = moments(gaps)
+    variance = np.where(found.variance <= tiny**2, 0.0, found.variance)
+    return Moments(settled(found.mean, tiny), variance, found.df), variance / gaps.shape[1]
 
 
 def rounding(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
@@ -153,9 +199,14 @@ def _rounding(values: ArrayLike) -> NDArray[np.float64]:
 
 def settle(estimate: NDArray[np.float64], first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
     """Differences of means which are only rounding as 0."""
+    return settled(estimate, rounding(first, second))
+
+
+def settled(estimate: NDArray[np.float64], tiny: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Estimates, those which are but ``tiny`` as 0."""
     import numpy as np
 
-    return np.where(np.abs(estimate) <= rounding(first, second), 0.0, estimate)
+    return np.where(np.abs(estimate) <= tiny, 0.0, estimate)
 
 
 def _each(value: ArrayLike, like: NDArray[np.float64]) -> NDArray[np.float64]:

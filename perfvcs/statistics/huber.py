@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics import difference
-from perfvcs.statistics.difference import Difference, combine, moments, settle
+from perfvcs.statistics.difference import Difference, combine, moments
 from perfvcs.statistics.permutation import sign_flips, signs
 
 if TYPE_CHECKING:
@@ -71,18 +72,17 @@ def paired(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, bend: 
     rounding = difference.rounding(a, b)
     bound = allowance(gaps, rounding, bend)
     drawn = draw_in(gaps, bound)
-    about = moments(drawn)
+    about, (plain, error) = moments(drawn), difference.gaps_of(gaps, rounding)
     variance = np.where(about.variance <= rounding**2, 0.0, about.variance) * widening(drawn == gaps) ** 2 / n
-    estimate = np.where(known, settle(about.mean, a, b), np.nan)
+    estimate = np.where(known, difference.settled(about.mean, rounding), np.nan)
     equal, no = np.abs(gaps) <= np.expand_dims(rounding, 1), np.zeros(len(gaps), dtype=np.bool_)
-    student = difference.paired(a, b, EQUIVALENCE)
     return Shift(
         combine(estimate, [variance], [about.df], confidence),
         np.where(whole, np.where(equal, 0.0, gaps), np.nan),
         np.where(whole, np.where(equal, 0.0, drawn), np.nan),
         np.where(whole, widened(gaps, drawn), np.nan),
         (drawn != gaps).any(axis=1),
-        np.where(known, np.maximum(-student.low, student.high), np.inf),
+        np.where(known, difference.reach(plain.mean, [error], [plain.df], EQUIVALENCE), np.inf),
         no,
         no,
     )
@@ -189,11 +189,7 @@ def spread(values: ArrayLike, neighbours: int = DISTANCE_NEIGHBOURS) -> NDArray[
     groups, n = y.shape
     if n < 2:
         return np.zeros(groups)
-    if n <= 2 * neighbours + 1:
-        rows, columns = np.triu_indices(n, 1)
-    else:
-        rows = np.repeat(np.arange(n), neighbours)
-        columns = (rows + np.tile(np.arange(1, neighbours + 1), n)) % n
+    rows, columns = _near(n, neighbours)
     found = np.empty(groups)
     step = max(1, 4_000_000 // len(rows))
     for start in range(0, groups, step):
@@ -203,11 +199,26 @@ def spread(values: ArrayLike, neighbours: int = DISTANCE_NEIGHBOURS) -> NDArray[
     return found
 
 
+@lru_cache(maxsize=64)
+def _near(n: int, neighbours: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Which of n values' distances count; the same for all groups, and for every pattern of signs."""
+    import numpy as np
+
+    if n <= 2 * neighbours + 1:
+        return np.triu_indices(n, 1)
+    rows = np.repeat(np.arange(n), neighbours)
+    return rows, (rows + np.tile(np.arange(1, neighbours + 1), n)) % n
+
+
 def draw_in(values: NDArray[np.float64], bound: NDArray[np.float64]) -> NDArray[np.float64]:
     """Values (groups, n) at most ``bound`` (groups, 1) away from the mean of the result."""
     import numpy as np
 
-    drawn, live, centre = values.copy(), np.arange(len(values)), median(values)[:, None]
+    drawn = values.copy()
+    live = np.flatnonzero((np.abs(values - values.mean(axis=1, keepdims=True)) > bound).any(axis=1))
+    if not len(live):  # as a rule: nothing is far from the mean, which then is the centre
+        return drawn
+    centre = median(values[live])[:, None]
     for _ in range(MOST_ROUNDS):
         inside, reach = values[live], bound[live]
         far = np.abs(inside - centre) > reach

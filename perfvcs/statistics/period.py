@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics import huber
-from perfvcs.statistics.difference import Difference, combine, rounding
+from perfvcs.statistics.difference import Difference, combine, reach, rounding
 from perfvcs.statistics.huber import BEND, DISTANCE_NEIGHBOURS, EQUIVALENCE, NORMAL_IN_DISTANCES, Shift, draw_in, median, widening
 
 if TYPE_CHECKING:
@@ -54,13 +54,13 @@ def paired(first: ArrayLike, second: ArrayLike, later: ArrayLike, confidence: fl
     enough = (ORDER_RATIO * rarer >= n - 1) & (rarer > 1)
     plain, robust = _orders(gaps, order, tiny, np.inf), _orders(gaps, order, tiny, bend)
     df = np.full(len(gaps), n - 2.0)
-    evident = known & enough & (combine(robust.period, [robust.variance], [df]).p <= EVIDENT_SHARE)
+    evident = known & enough & (combine(robust.period, [robust.variance], [df], None).p <= EVIDENT_SHARE)
     lopsided = known & ~enough
     shift = np.where(np.abs(robust.shift) <= tiny, 0.0, robust.shift)
     result = chosen(evident, combine(shift, [robust.variance], [df], confidence), found.difference)
     if lopsided.any():
         result = chosen(lopsided, _lopsided(gaps, plain, df, rarer, confidence), result)
-    narrow = combine(plain.shift, [plain.variance], [df], EQUIVALENCE)
+    narrow = reach(plain.shift, [plain.variance], [df], EQUIVALENCE)
     away = np.where(evident, robust.period, 0.0)[:, None] * np.where(order, 1.0, -1.0)
     return replace(
         found,
@@ -72,7 +72,7 @@ def paired(first: ArrayLike, second: ArrayLike, later: ArrayLike, confidence: fl
         removed=evident,
         lopsided=lopsided,
         drawn=np.where(evident, robust.drawn, found.drawn & ~lopsided),
-        reach=np.where(evident, np.maximum(-narrow.low, narrow.high), found.reach),
+        reach=np.where(evident, narrow, found.reach),
     )
 
 

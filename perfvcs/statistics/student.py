@@ -29,8 +29,10 @@ def two_sided(t: ArrayLike, df: ArrayLike) -> NDArray[np.float64]:
     import numpy as np
 
     values, degrees = np.broadcast_arrays(np.abs(np.asarray(t, dtype=np.float64)), np.asarray(df, dtype=np.float64))
-    found = np.empty(values.shape)
     large = degrees > LARGE_DF
+    if values.ndim and not large.any():  # as a rule
+        return _beta(values.ravel() ** 2, degrees.ravel()).reshape(values.shape)
+    found = np.empty(values.shape)
     found[large] = _hill(values[large], degrees[large])
     square = values[~large] ** 2
     found[~large] = _beta(square, degrees[~large])
