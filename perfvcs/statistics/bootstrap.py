@@ -65,8 +65,12 @@ def _means(rng: np.random.Generator, runs: Runs, draws: int) -> NDArray[np.float
     found = []
     for start in range(0, draws, step):
         chosen = rng.integers(executions, size=(min(step, draws - start), executions))
+        part = rng.random((*chosen.shape, width))
+        if width == 1:  # whatever part of a single measurement is drawn
+            found.append(runs.values[:, 0][chosen].mean(axis=1))
+            continue
         counts = runs.counts[chosen][:, :, None]
-        places = (rng.random((*chosen.shape, width)) * counts).astype(np.intp)
+        places = (part * counts).astype(np.intp)
         drawn = runs.values[chosen[:, :, None], places]
         inside = np.arange(width) < counts
         found.append((np.where(inside, drawn, 0.0).sum(axis=2) / counts[:, :, 0]).mean(axis=1))

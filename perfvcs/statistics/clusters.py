@@ -96,18 +96,22 @@ def fit(values: ArrayLike, k: int) -> Mixture:
         return Mixture(np.array([y.mean()]), np.array([spread]), np.ones(1), np.zeros(n, dtype=np.int64), bic)
     k = min(k, len(np.unique(y)))
     z = (y - y.mean()) / spread
-    chance = np.zeros((n, k))
-    chance[np.arange(n), _nearest(z, k)] = 1.0
+    chance = np.zeros((k, n))  # a row for each component: numpy adds along long rows fast
+    chance[_nearest(z, k), np.arange(n)] = 1.0
     likelihood = -np.inf
     for _ in range(MOST_ROUNDS):
-        shares = np.maximum(chance.sum(axis=0), 1e-300)
-        centres = z @ chance / shares
-        variances = np.maximum((((z[:, None] - centres) ** 2) * chance).sum(axis=0) / shares, NARROWEST**2)
-        density = np.log(shares / n) - (np.log(2 * pi * variances) + (z[:, None] - centres) ** 2 / variances) / 2
-        top = density.max(axis=1, keepdims=True)
-        total = top[:, 0] + np.log(np.exp(density - top).sum(axis=1))
-        chance = np.exp(density - total[:, None])
-        before, likelihood = likelihood, float(total.sum())
+        shares = np.maximum(chance.sum(axis=1), 1e-300)
+        centres = chance @ z / shares
+        squares = z - centres[:, None]
+        squares *= squares
+        variances = np.maximum((squares * chance).sum(axis=1) / shares, NARROWEST**2)
+        squares /= -2 * variances[:, None]
+        squares += (np.log(shares / n) - np.log(2 * pi * variances) / 2)[:, None]  # the logarithms of the densities
+        top = squares.max(axis=0)
+        np.exp(squares - top, out=chance)
+        total = chance.sum(axis=0)
+        chance /= total
+        before, likelihood = likelihood, float((top + np.log(total)).sum())
         if likelihood - before <= TOLERANCE * n:
             break
     order = np.argsort(centres, kind="stable")
@@ -115,7 +119,7 @@ def fit(values: ArrayLike, k: int) -> Mixture:
     rank[order] = np.arange(k)
     bic = -2 * (likelihood - n * log(spread)) + (3 * k - 1) * log(n)
     centres, variances, shares = centres[order], variances[order], shares[order] / n
-    return Mixture(y.mean() + spread * centres, spread * np.sqrt(variances), shares, rank[chance.argmax(axis=1)], bic)
+    return Mixture(y.mean() + spread * centres, spread * np.sqrt(variances), shares, rank[chance.argmax(axis=0)], bic)
 
 
 def match(old: Sequence[ArrayLike], new: Sequence[ArrayLike], most: int = MOST_CLUSTERS, visited: float = 0.0) -> Matched:

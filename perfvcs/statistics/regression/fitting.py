@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics.regression.block import BLOCK_ROWS, RowBlock, blocks
@@ -120,6 +120,14 @@ def _unknown(model: str, total: int, counts: NDArray[np.intp]) -> Fit:
     )  # fmt: skip
 
 
+def _undefined(model: str, n: NDArray[np.intp], low: NDArray[np.float64], high: NDArray[np.float64]) -> Fit:
+    """A model that no group has."""
+    import numpy as np
+
+    several, one = np.full((len(n), max(2, parameters(model))), np.nan), np.full(len(n), np.nan)
+    return Fit(model, several, several, one, one, one, one, n, one, one, low, high, one, one, one)
+
+
 def _fit(block: RowBlock, models: Sequence[str]) -> Iterator[tuple[str, Fit]]:
     import numpy as np
 
@@ -137,7 +145,7 @@ def _fit(block: RowBlock, models: Sequence[str]) -> Iterator[tuple[str, Fit]]:
             if model == "constant":
                 line, curve = flat, None
             elif not sloped:  # nothing but a constant goes through one size
-                yield model, replace(_unknown(model, len(low), block.lengths), low=low, high=high)
+                yield model, _undefined(model, block.lengths, low, high)
                 continue
             elif model not in LINEARISED and shaped not in ("power", "exponential"):
                 line, curve = _line(block, transform(model, block.x), block.y, weight), None
