@@ -360,6 +360,7 @@ def test_lowess_is_not_bent_by_outliers() -> None:
     assert np.abs(bent / clean - 1).max() > 0.5
 
 
+@pytest.mark.simulation
 def test_the_band_of_lowess_holds_a_line_about_as_often_as_it_says() -> None:
     held = []
     for seed in range(30):

@@ -50,6 +50,7 @@ def test_a_value_that_is_only_rather_rare_is_suspected_until_the_next_one_confir
     assert (confirmed.word, confirmed.since) == ("changed", 200)
 
 
+@pytest.mark.simulation
 def test_tails_are_learned_from_many_values() -> None:
     """At .5 % false alarms, a t-test finds this in 68 % of normal histories; the likeliest of several tails of 64 values in 63 %."""
     rng = np.random.default_rng(3)
