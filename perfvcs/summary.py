@@ -129,16 +129,22 @@ def summarise(profile: Profile) -> list[Summary]:
     found: list[Summary] = []
     for name in judged:
         groups: dict[tuple[int, float | None], dict[Any, float | list[float]]] = defaultdict(dict)
+        many: list[float] | None = None  # those of the row before, which often has the same place
+        last: tuple[Any, Any, Any] = (None, None, None)
         for uid, size, execution, marked, value in zip(rows.uid, sizes, executions, mark, rows.metrics[name], strict=True):
-            if value is not None and marked != REPEATED:
-                by_execution = groups[uid, size]
-                known = by_execution.get(execution)
-                if known is None:
-                    by_execution[execution] = value  # often the only one: without a list each is stored in half of the time
-                elif isinstance(known, list):
-                    known.append(value)
-                else:
-                    by_execution[execution] = [known, value]
+            if value is None or marked == REPEATED:
+                continue
+            if many is not None and execution is last[2] and size is last[1] and uid is last[0]:
+                many.append(value)
+                continue
+            by_execution, many = groups[uid, size], None
+            known = by_execution.get(execution)
+            if known is None:
+                by_execution[execution] = value  # often the only one: without a list each is stored in half of the time
+                continue
+            many = known if isinstance(known, list) else [known]
+            many.append(value)
+            by_execution[execution], last = many, (uid, size, execution)
         for (uid, size), by_execution in groups.items():
             medians = tuple(_median(values) if isinstance(values, list) else values for values in by_execution.values())
             if several:
@@ -177,8 +183,13 @@ def _group_sizes(profile: Profile) -> tuple[list[float | None], dict[int, int]]:
     if rows.size is None:
         return [None] * len(rows), {}
     distinct: dict[int, set[float | None]] = defaultdict(set)
-    for uid, size in zip(rows.uid, rows.size, strict=True):
-        distinct[uid].add(size)
+    if len(rows.names) == 1:
+        distinct[0] = set(rows.size)
+    else:
+        for uid, size in zip(rows.uid, rows.size, strict=True):
+            distinct[uid].add(size)
     most = max_sizes(profile.job)
     many = {uid: MAX_SIZES + 1 + _digest(sizes) for uid, sizes in distinct.items() if len(sizes) > most}
+    if not many or len(many) == len(distinct):  # as a rule: none, or all
+        return [None] * len(rows) if many else rows.size, many
     return [None if uid in many else size for uid, size in zip(rows.uid, rows.size, strict=True)], many

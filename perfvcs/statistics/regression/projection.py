@@ -56,37 +56,7 @@ def project(
     theta = np.where(np.isfinite(theta), theta, 0.0)
     if blind.any():
         theta = _begin(block, v, theta, blind)
-    done = ~able
-    best = _sums(block, v, theta)
-    step = np.zeros(len(theta))
-    # Of the groups that still move, whose rows are ``part``: most are there after a few rounds.
-    live: NDArray[np.intp] | slice = slice(None)
-    part, w, count = block, v, len(theta)
-    for round_ in range(MOST_ROUNDS):
-        old, moved = Sums(*(column[live] for column in best)), theta[live] + step[live]
-        now = old if round_ == 0 else _sums(part, w, moved)
-        better = now.explained() >= old.explained() * (1 - 1e-14)
-        taken = better & ~done[live]
-        if taken.all():
-            theta[live], here = moved, now
-        else:
-            theta[live] = np.where(taken, moved, theta[live])
-            here = Sums(*(np.where(taken, new, before) for new, before in zip(now, old, strict=True)))
-        for column, values in zip(best, here, strict=True):
-            column[live] = values
-        spread = here.uugg - here.ugg**2 / here.gg
-        scale = here.scale()
-        newton = (here.ugy - scale * here.ugg) / (scale * spread)
-        new = np.where(better, np.where(np.isnan(newton), 0.0, np.minimum(np.maximum(newton, -STEP), STEP)), step[live] / 2)
-        done[live] |= np.abs(new) <= CONVERGED_SHARE
-        step[live] = np.where(done[live], 0.0, new)
-        left = int(np.count_nonzero(~done))
-        if not left:
-            break
-        if 2 * left <= count:
-            live, count = np.flatnonzero(~done), left
-            rows = np.repeat(~done, block.lengths)
-            part, w = block.only(rows, block.lengths[live]), v[rows]
+    theta, done, best = _converged(block, v, theta, able)
     peak = np.abs(theta) / 2
     scale = best.scale()
     curve = block.spread(scale) * np.exp(block.spread(theta) * v - block.spread(peak))
@@ -98,6 +68,48 @@ def project(
     spread = scale**2 * (best.uugg - best.ugg * centre) * width**2
     columns = (b0, shape, squares, scale**2 * best.gg, middle + centre * width, spread)
     return tuple(np.where(fine, column, np.nan) for column in columns)
+
+
+def _converged(
+    block: RowBlock, v: NDArray[np.float64], start: NDArray[np.float64], able: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], Sums]:
+    """The best shapes from those at the ``start``, where they were found (or are not ``able``), and the sums that belong to them."""
+    import numpy as np
+
+    theta, fine = start.copy(), ~able
+    best = _sums(block, v, start)
+    found = Sums(*(column.copy() for column in best))
+    # Of the groups that still move, whose rows are ``part``: most are there after a few rounds.
+    live, part, w = np.arange(len(start)), block, v
+    here, done, step = start, ~able, np.zeros(len(start))
+    for round_ in range(MOST_ROUNDS):
+        now = best if round_ == 0 else _sums(part, w, here + step)
+        better = now.explained() >= best.explained() * (1 - 1e-14)
+        taken = better & ~done
+        if taken.all():
+            here, best = here + step, now
+        elif taken.any():
+            here = np.where(taken, here + step, here)
+            best = Sums(*(np.where(taken, new, old) for new, old in zip(now, best, strict=True)))
+        spread = best.uugg - best.ugg**2 / best.gg
+        scale = best.scale()
+        newton = (best.ugy - scale * best.ugg) / (scale * spread)
+        step = np.where(better, np.where(np.isnan(newton), 0.0, np.minimum(np.maximum(newton, -STEP), STEP)), step / 2)
+        done |= np.abs(step) <= CONVERGED_SHARE
+        step = np.where(done, 0.0, step)
+        left = int(np.count_nonzero(~done))
+        if left and 2 * left > len(live) and round_ < MOST_ROUNDS - 1:
+            continue
+        theta[live], fine[live] = here, done
+        for column, values in zip(found, best, strict=True):
+            column[live] = values
+        if not left:
+            break
+        moving = ~done
+        rows = np.repeat(moving, part.lengths)
+        live, w, part = live[moving], w[rows], part.only(rows, part.lengths[moving])
+        here, step, best, done = here[moving], step[moving], Sums(*(column[moving] for column in best)), done[moving]
+    return theta, fine, found
 
 
 def _begin(block: RowBlock, v: NDArray[np.float64], theta: NDArray[np.float64], blind: NDArray[np.bool_]) -> NDArray[np.float64]:
