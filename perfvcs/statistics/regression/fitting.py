@@ -20,7 +20,7 @@ from perfvcs.statistics.regression.parabola import parabola
 from perfvcs.statistics.regression.projection import project
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
@@ -137,27 +137,31 @@ def _fit(block: RowBlock, models: Sequence[str]) -> Iterator[tuple[str, Fit]]:
         flat = _constant(block, weight)
         sloped = (high > low).any()
         linearised: dict[str, FittedLine] = {}
+        lines: dict[str, tuple[FittedLine, NDArray[np.float64]]] = {}  # with the sum of squares on the original scale
         for model in sorted(models, key=lambda name: name not in LINEARISED):  # the direct forms start from them
             shaped = model.removeprefix("linearised ")
             if model == FULL_QUADRATIC:
                 yield model, _bent(block, flat, low, high)
-                continue
-            if model == "constant":
-                line, curve = flat, None
+            elif model == "constant":
+                lines[model] = flat, flat.squares
             elif not sloped:  # nothing but a constant goes through one size
                 yield model, _undefined(model, block.lengths, low, high)
-                continue
-            elif model not in LINEARISED and shaped not in ("power", "exponential"):
-                line, curve = _line(block, transform(model, block.x), block.y, weight), None
+            elif model not in SHAPED:
+                line = _line(block, transform(model, block.x), block.y, weight)
+                lines[model] = line, line.squares
             else:
                 u = transform(shaped, block.x)
                 if shaped not in linearised:
                     linearised[shaped] = _line(block, u, np.log(block.y), weight)
                 line = linearised[shaped]
-                curve = np.exp(block.spread(line.b0) + block.spread(line.b1) * u) if model in LINEARISED else None
-                if model not in LINEARISED:
+                if model in LINEARISED:
+                    curve = np.exp(block.spread(line.b0) + block.spread(line.b1) * u)
+                    lines[model] = line, block.squares(block.y - curve, block.y)
+                else:
                     line = FittedLine(*project(block, u, line.b1, low, high))
-            yield model, _result(model, block, line, flat, curve, low, high)
+                    lines[model] = line, line.squares
+        if lines:
+            yield from _results(lines, block.lengths, flat, low, high)
 
 
 def _constant(block: RowBlock, weight: NDArray[np.float64]) -> FittedLine:
@@ -178,42 +182,51 @@ def _line(block: RowBlock, f: NDArray[np.float64], y: NDArray[np.float64], weigh
     return FittedLine(mean - slope * centre, slope, block.squares(rest, y), weight, centre, spread)
 
 
-def _result(
-    model: str,
-    block: RowBlock,
-    line: FittedLine,
+def _results(
+    lines: Mapping[str, tuple[FittedLine, NDArray[np.float64]]],
+    n: NDArray[np.intp],
     flat: FittedLine,
-    curve: NDArray[np.float64] | None,
     low: NDArray[np.float64],
     high: NDArray[np.float64],
-) -> Fit:
+) -> Iterator[tuple[str, Fit]]:
+    """What is known of models by their lines and their sums of squares; all at once, in arrays of the shape (models, groups)."""
     import numpy as np
 
-    n, count = block.lengths, parameters(model)
+    columns = [
+        [line.b0, line.b1, line.squares, line.weight, line.centre, line.spread, squares] for line, squares in lines.values()
+    ]
+    b0, b1, rest, weight, centre, spread, squares = np.array(columns).swapaxes(0, 1)
+    count = np.array([[parameters(model)] for model in lines])
+    shaped, logarithmic, exponential = (
+        np.array([test(model) for model in lines])
+        for test in (SHAPED.__contains__, LINEARISED.__contains__, lambda name: name.endswith("exponential"))
+    )
     df = n - count
-    squares = line.squares if curve is None else block.squares(block.y - curve, block.y)
-    variance = np.where(df > 0, line.squares / df, np.nan)
-    b0, b1 = line.b0, line.b1
-    error1 = np.sqrt(variance / line.spread)
-    error0 = np.sqrt(variance * (1 / line.weight + line.centre**2 / line.spread))
-    if model.endswith(("power", "exponential")):
-        b0 = np.exp(line.b0) if model in LINEARISED else line.b0
-        error0 = error0 * np.abs(b0)
-        if model.endswith("exponential"):
-            b1 = np.exp(b1)
-            error1 = error1 * b1
+    variance = np.where(df > 0, rest / df, np.nan)
+    error1 = np.sqrt(variance / spread)
+    error0 = np.sqrt(variance * (1 / weight + centre**2 / spread))
+    log_r2 = np.full(b0.shape, np.nan)
+    if logarithmic.any():
+        straight = b1[logarithmic] ** 2 * spread[logarithmic]
+        log_r2[logarithmic] = np.where(straight > 0, straight / (straight + rest[logarithmic]), straight)
+        b0[logarithmic] = np.exp(b0[logarithmic])
+    if shaped.any():
+        error0[shaped] *= np.abs(b0[shaped])
+        b1[exponential] = np.exp(b1[exponential])
+        error1[exponential] *= b1[exponential]
     known = np.isfinite(b0) & np.isfinite(b1) & np.isfinite(squares)
-    if count > 1:
-        known &= (n >= 3) & (high > low)
-    if model in SHAPED:
-        known &= b0 != 0
-    log_r2 = np.full(len(n), np.nan)
-    if model in LINEARISED:
-        straight = line.b1**2 * line.spread
-        log_r2 = np.where(straight > 0, straight / (straight + line.squares), straight)
-    coefficients, errors = np.stack([b0, b1], axis=1), np.stack([error0, error1], axis=1)
-    moments = line.weight, line.centre, line.spread
-    return _described(model, n, known, coefficients, errors, squares, variance, log_r2, flat, low, high, moments)
+    known &= (count == 1) | ((n >= 3) & (high > low))
+    known &= ~shaped[:, None] | (b0 != 0)
+    found = [*_explained(n, count, squares, flat), log_r2, variance, squares, weight, centre, spread]
+    coefficients, errors = np.stack([b0, b1], axis=2), np.stack([error0, error1], axis=2)
+    if not known.all():
+        found = [np.where(known, column, np.nan) for column in found]
+        coefficients, errors = (np.where(known[:, :, None], column, np.nan) for column in (coefficients, errors))
+    for place, model in enumerate(lines):
+        r2, adjusted, aicc, log_, variance_, squares_, *moments = (column[place] for column in found)
+        yield model, Fit(
+            model, coefficients[place], errors[place], r2, log_, adjusted, aicc, n, variance_, squares_, low, high, *moments
+        )  # fmt: skip
 
 
 def _bent(block: RowBlock, flat: FittedLine, low: NDArray[np.float64], high: NDArray[np.float64]) -> Fit:
@@ -225,65 +238,23 @@ def _bent(block: RowBlock, flat: FittedLine, low: NDArray[np.float64], high: NDA
     errors = np.sqrt(variance[:, None] * found.factors)
     nothing = np.full(len(n), np.nan)
     known = (df > 0) & np.isfinite(found.coefficients).all(axis=1) & np.isfinite(found.squares)
-    return _described(
-        FULL_QUADRATIC,
-        n,
-        known,
-        found.coefficients,
-        errors,
-        found.squares,
-        variance,
-        nothing,
-        flat,
-        low,
-        high,
-        (nothing, nothing, nothing),
-    )
+    columns = *_explained(n, np.array(parameters(FULL_QUADRATIC)), found.squares, flat), variance, found.squares
+    r2, adjusted, aicc, variance, squares = (np.where(known, column, np.nan) for column in columns)
+    coefficients, errors = (np.where(known[:, None], column, np.nan) for column in (found.coefficients, errors))
+    return Fit(
+        FULL_QUADRATIC, coefficients, errors, r2, nothing, adjusted, aicc, n, variance, squares, low, high, nothing, nothing, nothing
+    )  # fmt: skip
 
 
-def _described(
-    model: str,
-    n: NDArray[np.intp],
-    known: NDArray[np.bool_],
-    coefficients: NDArray[np.float64],
-    errors: NDArray[np.float64],
-    squares: NDArray[np.float64],
-    variance: NDArray[np.float64],
-    log_r2: NDArray[np.float64],
-    flat: FittedLine,
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    moments: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
-) -> Fit:
-    """The fit, with what follows from the sum of squared residuals."""
+def _explained(
+    n: NDArray[np.intp], count: NDArray[np.intp], squares: NDArray[np.float64], flat: FittedLine
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """What follows from sums of squared residuals of models with so many parameters: r2, adjusted r2 and AICc."""
     import numpy as np
 
-    count = parameters(model)
-    df = n - count
+    df, estimated = n - count, count + 1
     share = np.where(flat.squares == 0, 0.0, 1 - squares / flat.squares)
-    estimated = count + 1
+    adjusted = np.where(df > 0, 1 - (1 - share) * (n - 1) / np.maximum(df, 1), np.nan)
     correction = np.where(n > estimated + 1, 2 * estimated * (estimated + 1) / np.maximum(n - estimated - 1, 1), np.inf)
     aicc = np.where(np.isfinite(correction), n * np.log(squares / n) + 2 * estimated + correction, np.inf)
-
-    every = bool(known.all())
-
-    def column(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return values if every else np.where(known, values, np.nan)
-
-    return Fit(
-        model=model,
-        coefficients=coefficients if every else np.where(known[:, None], coefficients, np.nan),
-        errors=errors if every else np.where(known[:, None], errors, np.nan),
-        r2=column(share),
-        log_r2=column(log_r2),
-        adjusted_r2=column(np.where(df > 0, 1 - (1 - share) * (n - 1) / np.maximum(df, 1), np.nan)),
-        aicc=column(aicc),
-        n=n,
-        variance=column(variance),
-        squares=column(squares),
-        low=low,
-        high=high,
-        weight=column(moments[0]),
-        centre=column(moments[1]),
-        spread=column(moments[2]),
-    )
+    return share, adjusted, aicc
