@@ -94,21 +94,23 @@ class ScatterLaws:
         return np.where(np.isfinite(low), low, 1.0), np.maximum(high, 1e-300)
 
     @cached_property
-    def _counts(self) -> tuple[Floats, Floats]:
-        """How many values of either side each row is a mean of."""
+    def _counts(self) -> tuple[Floats, Floats] | None:
+        """How many values of either side each row is a mean of; None where that is one each."""
         first, second = self.pairs.counts.T.astype("float64")
-        return first, second
+        return None if (self.pairs.counts == 1).all() else (first, second)
 
     def _variance(self, law: int, rows: Rows) -> Floats:
         """The variance of these rows by a law, but for a factor per group."""
-        levels, counts = [level[rows] for level in self._levels], [count[rows] for count in self._counts]
+        levels = [level[rows] for level in self._levels]
         if law < len(POWERS):
             parts = [level ** POWERS[law] for level in levels]
         else:
             low, high = self._range
             floor = (low * (high / low) ** ((law - len(POWERS) + 0.5) / FLOORS))[self.pairs.group[rows]]
             parts = [level + floor for level in levels]
-        found: Floats = parts[0] / counts[0] + parts[1] / counts[1]
+        if self._counts is not None:
+            parts = [part / count[rows] for part, count in zip(parts, self._counts, strict=True)]
+        found: Floats = parts[0] + parts[1]
         return found
 
     @cached_property
