@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import fcntl
 import importlib.util
 import os
@@ -19,7 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
 from types import ModuleType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import psutil
 import pytest
@@ -39,6 +40,7 @@ TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent  # of the repository
 LACK = "missing here: "  # how the reason begins of a test that is skipped for what the machine lacks
 Once = Callable[[str, Callable[[Path], object]], Path]
+Made = TypeVar("Made")
 UNUSUAL = {  # set in many containers, or by some people: what Python does, how programs print, where shells look
     "PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "FORCE_COLOR", "CLICOLOR_FORCE", "LANGUAGE", "TZ", "CDPATH",
 }  # fmt: skip
@@ -60,6 +62,7 @@ class Project:
     """
 
     empty: ClassVar[Path]
+    begun: ClassVar[dict[Path, Any]] = {}
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -96,6 +99,20 @@ class Project:
         head = self.root / ".git/refs/heads/main"  # as a rule; without another process
         on_main = (self.root / ".git/HEAD").is_file() and (self.root / ".git/HEAD").read_text() == "ref: refs/heads/main\n"
         return head.read_text().strip() if on_main and head.is_file() else self.git("rev-parse", "HEAD")
+
+    def begin(self, name: str, make: Callable[[], Made]) -> Made:
+        """What ``make`` does to the empty repository, and gives: done the first time in this process, copied from then on.
+
+        With it come the profiles that it stored; what it gives must not depend on where the repository is.
+        """
+        kept = self.root.parents[1] / f"begun {name}"  # beside the folders of the tests
+        if kept in self.begun:
+            shutil.copytree(kept, self.root, symlinks=True, dirs_exist_ok=True)
+        else:
+            self.begun[kept] = make()
+            shutil.copytree(self.root, kept, symlinks=True)
+        found: Made = copy.deepcopy(self.begun[kept])
+        return found
 
 
 class Said(NamedTuple):

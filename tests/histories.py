@@ -39,6 +39,17 @@ def grow(project: Project, count: int, title: str = "Change", days: int = 0) -> 
     return project.git("rev-list", "--reverse", f"--max-count={count}", "--first-parent", "HEAD").split()
 
 
+def begun(project: Project, count: int) -> list[str]:
+    """The same of an empty project that has a store, too, which is empty."""
+
+    def make() -> list[str]:
+        found = grow(project, count)
+        Repository.find(create=True)
+        return found
+
+    return project.begin(f"history of {count}", make)
+
+
 def measured(
     commits: Sequence[str], levels: Sequence[float], seed: int = 1, spread: float = 0.01, **overrides: Any
 ) -> list[Profile]:

@@ -19,9 +19,13 @@ FILE = "perf-accepted.toml"
 
 def measured(project: Project, *centres: float) -> list[str]:
     """One commit per centre, all measured in one interleaved session."""
-    commits = [project.commit(f"version {number}") for number in range(len(centres))]
-    store(*interleaved(commits, [noisy(centre, seed=number) for number, centre in enumerate(centres)]))
-    return commits
+
+    def make() -> list[str]:
+        commits = [project.commit(f"version {number}") for number in range(len(centres))]
+        store(*interleaved(commits, [noisy(centre, seed=number) for number, centre in enumerate(centres)]))
+        return commits
+
+    return project.begin(f"measured {centres}", make)
 
 
 def store(*profiles: object) -> None:

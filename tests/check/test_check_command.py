@@ -14,10 +14,14 @@ Perf = Callable[..., Said]
 
 def measured(project: Project, *centres: float) -> list[str]:
     """One commit per centre, all measured in one interleaved session."""
-    commits = [project.commit(f"version {number}") for number in range(len(centres))]
-    walls = [noisy(centre, seed=number) for number, centre in enumerate(centres)]
-    store(*interleaved(commits, walls))
-    return commits
+
+    def make() -> list[str]:
+        commits = [project.commit(f"version {number}") for number in range(len(centres))]
+        walls = [noisy(centre, seed=number) for number, centre in enumerate(centres)]
+        store(*interleaved(commits, walls))
+        return commits
+
+    return project.begin(f"measured {centres}", make)
 
 
 def store(*profiles: object) -> None:

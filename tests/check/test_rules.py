@@ -28,6 +28,11 @@ JOB = '[[job]]\ncmd = "./sort"\n'
 @pytest.fixture
 def measured(project: Project) -> Project:
     """Two commits, of which the second is slower; ``sort`` by ``time`` and ``search --deep`` by ``perf``, both with wall and CPU time."""
+    project.begin("two jobs", lambda: _measured(project))
+    return project
+
+
+def _measured(project: Project) -> None:
     commits = [project.commit("one"), project.commit("two")]
     jobs = Job(name="sort", collector="time", cmd="./sort"), Job(name="search", collector="perf", cmd="./search", args="--deep")
     profiles = []
@@ -35,7 +40,6 @@ def measured(project: Project) -> Project:
         walls = [noisy(0.01, seed=2 * place), noisy(0.011, seed=2 * place + 1)]
         profiles += interleaved(commits, walls, session=f"20261120T093000-4f2a9{place}", job=job)
     Repository.find(create=True).store.add(profiles, "test")
-    return project
 
 
 def judged(perf: Perf, *arguments: str, code: int | None = 3) -> dict[tuple[str, str], list[str]]:

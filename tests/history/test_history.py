@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 from conftest import Project
-from histories import OTHER, PARSE, SORT, Perf, grow, measured, printed, stepped, store
+from histories import OTHER, PARSE, SORT, Perf, begun, grow, measured, printed, stepped, store
 from samples import sample_profile
 
 import perfvcs.statistics.changepoints.judgement as statistics
@@ -24,7 +24,7 @@ from perfvcs.profile import Job, Metric, Resources
 
 @pytest.fixture
 def commits(project: Project) -> list[str]:
-    return grow(project, 40)
+    return begun(project, 40)
 
 
 def test_a_step_is_listed_with_its_commit_effect_levels_and_word(commits: list[str], perf: Perf) -> None:
@@ -259,7 +259,8 @@ def test_one_measured_commit_is_no_history_yet(commits: list[str], perf: Perf) -
     assert "too short" in out
 
 
-def test_nothing_measured_is_said_in_a_sentence(commits: list[str], perf: Perf) -> None:
+def test_nothing_measured_is_said_in_a_sentence(project: Project, perf: Perf) -> None:
+    commits = grow(project, 40)
     assert "perf init" in perf("history", code=10).err
     perf("init")
     assert perf("history").out == "no commit here has profiles: measure some with `perf collect`\n"

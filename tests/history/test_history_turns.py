@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from conftest import Project, Said
-from histories import OTHER, SORT, grow, measured, printed, stepped, store
+from histories import OTHER, SORT, begun, grow, measured, printed, stepped, store
 from msgspec import structs
 from samples import interleaved, noisy, sample_profile
 
@@ -28,7 +28,7 @@ QUICK = ("--profiles", "0")
 
 @pytest.fixture
 def commits(project: Project) -> list[str]:
-    return grow(project, 40)
+    return begun(project, 40)
 
 
 def in_turns(commits: Sequence[str], factors: Sequence[float], seed: int = 5, count: int = 10, **overrides: Any) -> list[Profile]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import Project
-from histories import SORT, Perf, grow, measured, printed, stepped, store
+from histories import SORT, Perf, begun, measured, printed, stepped, store
 from msgspec import structs
 from samples import interleaved, noisy, sample_profile
 
@@ -37,7 +37,7 @@ def updated(commits: list[str], levels: list[float], place: int) -> list[Profile
 
 @pytest.fixture
 def commits(project: Project) -> list[str]:
-    return grow(project, 24)
+    return begun(project, 24)
 
 
 def test_a_step_names_what_changed_on_its_host(commits: list[str], perf: Perf) -> None:
