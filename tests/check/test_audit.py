@@ -27,12 +27,27 @@ def itself(
     return interleaved([commit, commit], walls, collected=session, job=Job(name=job, collector="time", cmd=f"./{job}"))
 
 
+def committed(project: Project) -> str:
+    """A commit, and a store that is empty."""
+
+    def make() -> str:
+        commit = project.commit()
+        Repository.find(create=True)
+        return commit
+
+    return project.begin("one commit", make)
+
+
 def compared(project: Project) -> str:
     """Two commits in turns, equally fast; the newer one."""
-    commits = [project.commit(name) for name in ("one", "two")]
-    job = Job(name="sort", collector="time", cmd="./sort")
-    store(*interleaved(commits, [noisy(0.01, seed=seed) for seed in (98, 99)], job=job))
-    return commits[1]
+
+    def make() -> str:
+        commits = [project.commit(name) for name in ("one", "two")]
+        job = Job(name="sort", collector="time", cmd="./sort")
+        store(*interleaved(commits, [noisy(0.01, seed=seed) for seed in (98, 99)], job=job))
+        return commits[1]
+
+    return project.begin("compared in turns", make)
 
 
 @pytest.mark.parametrize(("rate", "trials"), [(0.1, 20), (0.5, 2), (0.02, 100)])
@@ -49,7 +64,7 @@ def test_all_or_nothing_has_an_open_bound() -> None:
 
 
 def test_a_sound_set_up_raises_no_alarm_and_says_how_sure_that_is(project: Project) -> None:
-    commit = project.commit()
+    commit = committed(project)
     store(*itself(commit))
     found = audit(Repository.find(), "HEAD")
     assert (found.sessions, found.trials, found.refused) == (1, 1, False)
@@ -64,7 +79,7 @@ def test_a_sound_set_up_raises_no_alarm_and_says_how_sure_that_is(project: Proje
 
 
 def test_many_quiet_sessions_earn_trust(project: Project) -> None:
-    commit = project.commit()
+    commit = committed(project)
     store(
         *(
             profile
@@ -80,7 +95,7 @@ def test_many_quiet_sessions_earn_trust(project: Project) -> None:
 
 
 def test_a_copy_that_is_always_slower_is_a_false_alarm_with_its_name(project: Project) -> None:
-    commit = project.commit()
+    commit = committed(project)
     store(*(profile for number in (1, 2, 3) for profile in itself(commit, bias=0.05, number=number)))
     found = audit(Repository.find(), "HEAD")
     assert found.refused
@@ -103,20 +118,20 @@ def test_one_alarm_alone_is_no_ground_to_refuse(project: Project, perf: Perf) ->
 
 
 def test_a_larger_delta_cures_it(project: Project) -> None:
-    commit = project.commit()
+    commit = committed(project)
     store(*(profile for number in (1, 2, 3) for profile in itself(commit, bias=0.05, number=number)))
     assert audit(Repository.find(), "HEAD", delta=0.01).refused
     assert not audit(Repository.find(), "HEAD", delta=0.1).refused
 
 
 def test_what_the_audits_of_a_unit_show_raises_its_floor(project: Project) -> None:
-    commit = project.commit()
+    commit = committed(project)
     store(*(profile for number in range(1, 7) for profile in itself(commit, bias=0.05 * (-1) ** number, number=number)))
     assert not audit(Repository.find(), "HEAD").refused
 
 
 def test_short_sessions_and_builds_count_whole(project: Project) -> None:
-    commit = project.commit()
+    commit = committed(project)
     store(*itself(commit, count=4), *itself(commit, count=8, number=2, job="short"))
     built = []
     for profile in itself(commit, count=30, number=3, job="built"):
@@ -140,7 +155,7 @@ def test_only_four_executions_audit_nothing(project: Project, perf: Perf) -> Non
 
 
 def test_another_machine_does_not_count(project: Project) -> None:
-    commit = project.commit()
+    commit = committed(project)
     old = [
         Profile(
             **{name: getattr(profile, name) for name in Profile.__struct_fields__}
@@ -180,7 +195,7 @@ def test_audits_of_other_jobs_do_not_touch_the_gate(project: Project, perf: Perf
 
 
 def test_the_executions_of_perf_toml_are_what_is_tried(project: Project) -> None:
-    commit = project.commit()
+    commit = committed(project)
     store(*itself(commit, bias=0.0125, spread=0.01, count=30))
     rates = []
     for executions in (5, 25):
@@ -192,7 +207,7 @@ def test_the_executions_of_perf_toml_are_what_is_tried(project: Project) -> None
 
 
 def test_automatic_executions_are_tried_as_planned(project: Project) -> None:
-    commit = project.commit()
+    commit = committed(project)
     store(*itself(commit, spread=0.02), *itself(commit, spread=0.0001, job="calm"))
     jobs = [f'[[job]]\nname = "{name}"\ncmd = "./{name}"\nexecutions = "auto"\n' for name in ("sort", "calm")]
     project.write("perf.toml", "\n".join(jobs))
@@ -236,7 +251,7 @@ def test_an_audit_takes_one_revision_and_stands_alone(project: Project, perf: Pe
 
 @pytest.mark.parametrize("damage", ["", "[]", "{}", None])
 def test_results_are_kept_and_a_damaged_file_of_them_is_made_anew(project: Project, damage: str | None) -> None:
-    commit = project.commit()
+    commit = committed(project)
     store(*itself(commit, bias=0.05))
     kept = Repository.find().home / "audits.json"
     first = audit(Repository.find(), "HEAD")
@@ -248,7 +263,7 @@ def test_results_are_kept_and_a_damaged_file_of_them_is_made_anew(project: Proje
 
 
 def test_a_folder_that_cannot_be_written_hinders_nothing(project: Project) -> None:
-    commit = project.commit()
+    commit = committed(project)
     store(*itself(commit))
     (Repository.find().home / "audits.json").mkdir()
     assert audit(Repository.find(), "HEAD").trials == 1

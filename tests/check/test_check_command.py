@@ -24,6 +24,17 @@ def measured(project: Project, *centres: float) -> list[str]:
     return project.begin(f"measured {centres}", make)
 
 
+def both(project: Project) -> list[str]:
+    """Two commits, and a store that is empty."""
+
+    def make() -> list[str]:
+        commits = [project.commit("one"), project.commit("two")]
+        Repository.find(create=True)
+        return commits
+
+    return project.begin("two commits", make)
+
+
 def store(*profiles: object) -> None:
     repository = Repository.find(create=True)
     repository.store.add(profiles, "test")  # type: ignore[arg-type]
@@ -65,7 +76,7 @@ def test_a_nearer_ancestor_on_another_machine_is_passed_over(project: Project, p
 
 
 def test_profiles_of_another_machine_are_not_compared(project: Project, perf: Perf) -> None:
-    one, two = project.commit("one"), project.commit("two")
+    one, two = both(project)
     elsewhere = Environment(fields={"cpu": "other"}, fingerprint="ba9876543210")
     store(sample_profile(noisy(0.01), commit=one), sample_profile(noisy(0.02), commit=two, environment=elsewhere))
     said = perf("check", code=4)
@@ -74,14 +85,14 @@ def test_profiles_of_another_machine_are_not_compared(project: Project, perf: Pe
 
 
 def test_without_turns_and_history_a_change_is_only_suspected(project: Project, perf: Perf) -> None:
-    one, two = project.commit("one"), project.commit("two")
+    one, two = both(project)
     store(sample_profile(noisy(0.01), commit=one), sample_profile(noisy(0.02, seed=2), commit=two))
     assert "suspected" in perf("check").out
     perf("check", "--strict", code=4)
 
 
 def test_new_and_missing_benchmarks_are_reported(project: Project, perf: Perf) -> None:
-    one, two = project.commit("one"), project.commit("two")
+    one, two = both(project)
     extra = sample_profile(noisy(0.01), commit=two, job=Job(name="parse", collector="time", cmd="./parse"))
     gone = sample_profile(noisy(0.01), commit=one, job=Job(name="gone", collector="time", cmd="./gone"))
     store(*interleaved([one, two], [noisy(0.01), noisy(0.01, seed=2)]), extra, gone)
@@ -262,7 +273,7 @@ def test_new_prints_of_a_range_the_pairs_that_are_new(project: Project, perf: Pe
 
 
 def test_a_gate_that_settles_nothing_exits_4(project: Project, perf: Perf) -> None:
-    one, two = project.commit("one"), project.commit("two")
+    one, two = both(project)
     store(*interleaved([one, two], [noisy(0.01, spread=0.2), noisy(0.01, seed=2, spread=0.2)]))
     assert perf("check").out.splitlines()[-1] == "0 of 2 comparisons settled"
     for form in ((), ("--quiet",), ("--markdown",), ("HEAD~1..HEAD",)):
@@ -272,7 +283,7 @@ def test_a_gate_that_settles_nothing_exits_4(project: Project, perf: Perf) -> No
 
 
 def test_a_gate_is_green_where_something_is_settled(project: Project, perf: Perf) -> None:
-    one, two = project.commit("one"), project.commit("two")
+    one, two = both(project)
     open_, same = (Job(name=name, collector="time", cmd=f"./{name}") for name in ("open", "same"))
     store(
         *interleaved([one, two], [noisy(0.01, spread=0.2), noisy(0.01, seed=2, spread=0.2)], job=open_),
@@ -284,7 +295,7 @@ def test_a_gate_is_green_where_something_is_settled(project: Project, perf: Perf
 
 
 def test_what_is_new_or_missing_is_not_a_comparison_and_what_is_not_comparable_is(project: Project, perf: Perf) -> None:
-    one, two = project.commit("one"), project.commit("two")
+    one, two = both(project)
     extra = sample_profile(noisy(0.01), commit=two, job=Job(name="parse", collector="time", cmd="./parse"))
     store(*interleaved([one, two], [noisy(0.01, seed=seed, spread=1e-4) for seed in (1, 2)]), extra)
     assert perf("check", "--gate").out.splitlines()[-1] == "2 of 2 comparisons settled"
@@ -388,7 +399,7 @@ def test_a_range_follows_first_parents_and_measured_commits(project: Project, pe
 
 
 def test_a_range_of_uncommitted_or_incomparable_measurements(project: Project, perf: Perf) -> None:
-    one, two = project.commit("one"), project.commit("two")
+    one, two = both(project)
     elsewhere = Environment(fields={"cpu": "other"}, fingerprint="ba9876543210")
     store(sample_profile(noisy(0.01), commit=one, dirty="0" * 64), sample_profile(noisy(0.01), commit=two, environment=elsewhere))
     assert f"{one[:10]}+ -> {two[:10]}" in perf("check", "HEAD~1..HEAD", code=4).out

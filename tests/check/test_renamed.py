@@ -37,10 +37,14 @@ def measure(project: Project, perf, seconds: str = "1.013") -> str:
 @pytest.fixture
 def renamed(project: Project, perf) -> list[str]:
     """Two commits measured as "old name", two as "new"; perf.toml does not say so yet."""
-    configure(project, "old name")
-    commits = [measure(project, perf) for _ in range(2)]
-    configure(project, "new")
-    return [*commits, measure(project, perf), measure(project, perf, "2.027")]
+
+    def make() -> list[str]:
+        configure(project, "old name")
+        commits = [measure(project, perf) for _ in range(2)]
+        configure(project, "new")
+        return [*commits, measure(project, perf), measure(project, perf, "2.027")]
+
+    return project.begin("a renamed job", make)
 
 
 def changes(said: Said) -> dict[str, str]:

@@ -44,9 +44,13 @@ def sized(commit: str, seed: int = 1) -> Profile:
 @pytest.fixture
 def commit(project: Project) -> str:
     """A commit with a profile that has sizes."""
-    head = project.commit()
-    Repository.find(create=True).store.add([sized(head)], "test")
-    return head
+
+    def make() -> str:
+        head = project.commit()
+        Repository.find(create=True).store.add([sized(head)], "test")
+        return head
+
+    return project.begin("a profile with sizes", make)
 
 
 def stored() -> dict[str, Profile]:
