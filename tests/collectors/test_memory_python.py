@@ -237,7 +237,8 @@ import multiprocessing, os, subprocess, sys
 def work(number):
     return len(bytearray(number))
 if __name__ == "__main__":
-    with multiprocessing.get_context("fork").Pool(2) as pool:
+    fork = multiprocessing.get_context("fork")
+    with fork.Pool(2, initializer=fork.Barrier(2).wait) as pool:  # ended only when both have begun
         pool.map(work, range(10))
     subprocess.run([sys.executable, "-c", "import os; os._exit(0)"], check=True)
     subprocess.run([sys.executable, "-c", "b = bytearray(1000)"], check=True)

@@ -50,6 +50,8 @@ def package(folder: Path, version: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "backend.py").write_text(BACKEND.replace("@VERSION@", version))
     (folder / "pyproject.toml").write_text(PYPROJECT.replace("@", version))
+    # Python takes what it compiled of the version before for this one's: as long, and of the same second.
+    shutil.rmtree(folder / "__pycache__", ignore_errors=True)
     return folder
 
 
