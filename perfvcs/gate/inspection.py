@@ -10,7 +10,7 @@ from pathlib import Path
 from perfvcs.descriptors import NotPlain, plain
 from perfvcs.errors import PerfError
 from perfvcs.gate.record import BEGUN, TOKEN_FILE, GateRecord, read, write
-from perfvcs.git import entries
+from perfvcs.git import staging
 from perfvcs.git.command import GitError, git
 from perfvcs.git.project import NoRepository, Project
 from perfvcs.store import layout
@@ -68,7 +68,7 @@ def untracked(project: Project, home: Path) -> None:
     """
     if home.parent == project.common_dir:  # nothing is checked out around it
         return
-    if entries.lacks(home.parent / ".git", PERF_FOLDER):  # as a rule
+    if staging.lacks(home.parent / ".git", PERF_FOLDER):  # as a rule
         return
     try:
         tracked = git(home.parent, "ls-files", "-z", "--", f":(icase){PERF_FOLDER}")

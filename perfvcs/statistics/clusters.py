@@ -105,10 +105,10 @@ def fit(values: ArrayLike, k: int) -> Mixture:
         squares = z - centres[:, None]
         squares *= squares
         variances = np.maximum((squares * chance).sum(axis=1) / shares, NARROWEST**2)
-        squares /= -2 * variances[:, None]
-        squares += (np.log(shares / n) - np.log(2 * pi * variances) / 2)[:, None]  # the logarithms of the densities
-        top = squares.max(axis=0)
-        np.exp(squares - top, out=chance)
+        density = np.divide(squares, -2 * variances[:, None], out=squares)  # its logarithm
+        density += (np.log(shares / n) - np.log(2 * pi * variances) / 2)[:, None]
+        top = density.max(axis=0)
+        np.exp(density - top, out=chance)
         total = chance.sum(axis=0)
         chance /= total
         before, likelihood = likelihood, float((top + np.log(total)).sum())

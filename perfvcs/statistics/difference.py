@@ -72,14 +72,12 @@ def combine(
     """
     import numpy as np
 
-    from perfvcs.statistics.student import quantile, two_sided
+    from perfvcs.statistics.student import two_sided
 
     found = _errors(estimate, variances, dfs)
     t = np.abs(found.sure) / np.where(found.spread, found.error, 1.0)
     p = np.where(found.spread, two_sided(t, found.df), np.where(found.sure == 0, 1.0, 0.0))
-    half = np.full(p.shape, np.inf)
-    if confidence is not None:
-        half = np.where(found.known, quantile((1 + confidence) / 2, found.df) * found.error, np.inf)
+    half = np.full(p.shape, np.inf) if confidence is None else _half(found, confidence)
     return Difference(
         estimate=estimate, low=found.sure - half, high=found.sure + half, p=np.where(found.known, p, np.nan),
         error=np.where(found.known, found.error, np.nan),
@@ -96,11 +94,8 @@ def reach(
     """How far from 0 the interval of ``combine`` reaches, to either side; infinite where it is unknown."""
     import numpy as np
 
-    from perfvcs.statistics.student import quantile
-
     found = _errors(estimate, variances, dfs)
-    half = np.where(found.known, quantile((1 + confidence) / 2, found.df) * found.error, np.inf)
-    return np.asarray(np.abs(found.sure) + half)
+    return np.asarray(np.abs(found.sure) + _half(found, confidence))
 
 
 class _Errors(NamedTuple):
@@ -126,6 +121,15 @@ def _errors(
     weight = np.where(spread, (share**2 / np.where(degrees > 0, degrees, 1.0)).sum(axis=0), 1.0)
     df = np.where(spread, 1 / np.maximum(weight, 1 / NORMAL_DEGREES), NORMAL_DEGREES)
     return _Errors(known, spread, np.where(known, estimate, 0.0), np.sqrt(np.where(spread, total, 0.0)), df)
+
+
+def _half(found: _Errors, confidence: float) -> NDArray[np.float64]:
+    """Half of the width of the confidence interval; infinite where the difference is unknown."""
+    import numpy as np
+
+    from perfvcs.statistics.student import quantile
+
+    return np.where(found.known, quantile((1 + confidence) / 2, found.df) * found.error, np.inf)
 
 
 def welch(

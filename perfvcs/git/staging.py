@@ -1,4 +1,4 @@
-"""The paths in git's index, as far as its bytes tell without starting a process."""
+"""The staging area, which git calls its index: the paths in it, as far as its bytes show them without starting a process."""
 
 from __future__ import annotations
 
