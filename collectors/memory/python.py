@@ -40,6 +40,8 @@ def record(run: Run, request: AllocationRequest, recorder: Recorder = "auto") ->
         if recorder == "tracemalloc" or not LOST_FILE.search(str(error)):
             raise
         raise CollectError(f"{error}: {CLOSED}") from None
+    if _files(folder, "lost-*.json"):
+        raise CollectError(f"{name_command(run.argv)}: {CLOSED}")
     found = [_interpreter(path) for path in _files(folder, "python-*.json")]
     if not found:
         raise CollectError(

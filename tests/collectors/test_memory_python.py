@@ -218,16 +218,22 @@ assert not os.path.exists(f"/proc/self/fd/{{own}}")
     assert not found.warnings and of_functions(found, ("allocate",))["count"] == 400_000
 
 
-def test_a_program_that_closes_them_one_by_one_gets_the_cure(write: Write, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("end", "reason"),
+    [("time.sleep(60)", "SIGABRT: .*: memray lost its file"), ("", "memray lost its file")],
+    ids=["memray ends it", "it ends before"],
+)
+def test_a_program_that_closes_them_one_by_one_gets_the_cure(write: Write, tmp_path: Path, end: str, reason: str) -> None:
     source = f"""{CLOSING}
+import time
 for name in os.listdir("/proc/self/fd"):
     if int(name) > 2 and os.path.exists(f"/proc/self/fd/{{name}}"):
         os.close(int(name))
-allocate()
+{"allocate()" if end else ""}
+{end}
 """
-    with pytest.raises(
-        CollectError, match=r'SIGABRT: .*: close descriptors by os\.closerange.* or set recorder = "tracemalloc"$'
-    ):
+    cure = r'close descriptors by os\.closerange.* or set recorder = "tracemalloc"$'
+    with pytest.raises(CollectError, match=f"{reason}: {cure}"):
         measured(write(source), tmp_path)
 
 

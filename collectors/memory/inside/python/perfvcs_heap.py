@@ -36,8 +36,9 @@ def install(environ: Mapping[str, str]) -> None:
         tracker, place = _tracker(borrowed if tag == sys.implementation.cache_tag else "", path, exact=exact)
     _write(f"{folder}/python-{name}.json", {"executable": sys.executable, "memray": place})
     if tracker is not None:
-        _trace_with_memray(tracker)
-        _keep_open(set(_open_files().values()) - set(before.values()), os.path.realpath(path))
+        capture = os.path.realpath(path)
+        _trace_with_memray(tracker, capture, f"{folder}/lost-{name}.json")
+        _keep_open(set(_open_files().values()) - set(before.values()), capture)
     elif recorder != "memray":
         _trace(folder, name, int(environ.get(f"{PREFIX}_SITES", "1000")))
 
@@ -74,15 +75,22 @@ def _tracker(borrowed: str, path: str, *, exact: bool) -> tuple[Any, str]:
     return tracker, os.path.realpath(memray.__file__ + "/../..")
 
 
-def _trace_with_memray(tracker: Any) -> None:
+def _trace_with_memray(tracker: Any, capture: str, lost: str) -> None:
+    """Record until Python ends; the file ``lost`` says that the program closed ``capture`` before, which memray may not have noticed."""
     process = os.getpid()
+
+    def is_open() -> bool:
+        return any(file.startswith(capture) for file in _open_files().values())
 
     def end() -> None:
         if os.getpid() == process:
+            if seen and not is_open():
+                _write(lost, {})
             tracker.__exit__(None, None, None)
 
     atexit.register(end)
     tracker.__enter__()
+    seen = is_open()
 
 
 def _open_files() -> dict[int, str]:
