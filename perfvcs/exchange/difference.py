@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+
+import msgspec
 
 from perfvcs.store.document import PROFILE_PATH
 from perfvcs.store.removal import profile_of
@@ -13,17 +14,16 @@ PLAIN_MODE = "100644"
 MODE_NAMES = {"120000": "a symbolic link", "160000": "a submodule", "100755": "an executable file"}
 
 
-@dataclass
-class StoreDifference:
+class StoreDifference(msgspec.Struct):
     """Profiles that only one side has, with their blobs, and the removals that differ: blob there, blob here, by the profiles' paths.
 
     ``strange`` are the paths that a remote has and that no profile is at, with what is there.
     """
 
-    here: dict[str, str] = field(default_factory=dict)
-    there: dict[str, str] = field(default_factory=dict)
-    removals: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)
-    strange: dict[str, str] = field(default_factory=dict)
+    here: dict[str, str] = msgspec.field(default_factory=dict)
+    there: dict[str, str] = msgspec.field(default_factory=dict)
+    removals: dict[str, tuple[str | None, str | None]] = msgspec.field(default_factory=dict)
+    strange: dict[str, str] = msgspec.field(default_factory=dict)
 
     @classmethod
     def read(cls, fields: Iterable[bytes]) -> StoreDifference:

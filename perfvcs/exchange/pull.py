@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from perfvcs.errors import PerfError
 from perfvcs.exchange.mirror import Mirror
@@ -26,8 +27,7 @@ class Refused(PerfError):
     exit_code = 12
 
 
-@dataclass
-class Pulled:
+class Pulled(msgspec.Struct):
     """What came of a pull: profiles that came, went and were left there, what was refused and why, and what the remote had lost."""
 
     remote: str
@@ -36,7 +36,7 @@ class Pulled:
     left: int = 0
     lost: int = 0
     there: bool = True
-    refused: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = msgspec.field(default_factory=dict)
 
     def lines(self, *, dry: bool = False) -> list[str]:
         """For people; ``dry``: of what would be done."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass
+
+import msgspec
 
 from perfvcs.exchange.difference import StoreDifference
 from perfvcs.exchange.mirror import REFERENCE, Mirror
@@ -23,8 +24,7 @@ LONGEST_WAIT = 60.0  # seconds
 MOST_ALIKE = 6  # failed tries while the remote does not change
 
 
-@dataclass(frozen=True)
-class Pushed:
+class Pushed(msgspec.Struct, frozen=True):
     """What came of a push: profiles and removals that went, how often it was tried, and how many profiles the remote had lost.
 
     ``measured``: whether there is anything here.

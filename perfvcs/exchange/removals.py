@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from perfvcs.exchange.difference import StoreDifference
 from perfvcs.exchange.mirror import Mirror
@@ -11,16 +12,15 @@ from perfvcs.git.remote import Remote
 from perfvcs.store.removal import LARGEST_REMOVAL, REMOVED_FOLDER, Removal, decode, later, place_of, profile_of
 
 
-@dataclass
-class Removals:
+class Removals(msgspec.Struct):
     """Documents by the paths of their profiles: those of the remote that differ, and those of ours that matter.
 
     ``broken`` are the paths of the remote's that are none, with the reasons.
     """
 
-    theirs: dict[str, bytes] = field(default_factory=dict)
-    ours: dict[str, bytes] = field(default_factory=dict)
-    broken: dict[str, str] = field(default_factory=dict)
+    theirs: dict[str, bytes] = msgspec.field(default_factory=dict)
+    ours: dict[str, bytes] = msgspec.field(default_factory=dict)
+    broken: dict[str, str] = msgspec.field(default_factory=dict)
 
     @classmethod
     def of(cls, mirror: Mirror, remote: Remote, difference: StoreDifference, head: str | None) -> Removals:

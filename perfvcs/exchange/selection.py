@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
+
+import msgspec
 
 from perfvcs.errors import UsageError
 from perfvcs.git.project import Project
 
 
-@dataclass(frozen=True)
-class ProfileSelection:
+class ProfileSelection(msgspec.Struct, frozen=True):
     """Profiles of some commits: the ``last`` N ancestors of HEAD that have any, those committed ``since`` a moment, or both."""
 
     project: Project

@@ -8,9 +8,10 @@ import re
 import signal
 import subprocess
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
+
+import msgspec
 
 from perfvcs.git.command import READ_AT_ONCE, complaint, scratch, start
 
@@ -38,8 +39,7 @@ class TreeEntry(NamedTuple):
     path: str
 
 
-@dataclass(frozen=True)
-class Bare:
+class Bare(msgspec.Struct, frozen=True):
     """The bare repository at ``path``, which finds objects in these other folders, too. All methods raise GitFailed, and GitMissing."""
 
     path: Path

@@ -7,8 +7,9 @@ import os
 import stat
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from perfvcs.git.project import Project
 
@@ -21,8 +22,7 @@ COARSE_TICK = 2_100_000_000  # ns; the same where a file system keeps whole seco
 _DIFF = ("diff-tree", "-r", "-z", "--no-renames", "--full-index")
 
 
-@dataclass(frozen=True)
-class WorkingChanges:
+class WorkingChanges(msgspec.Struct, frozen=True):
     """Changes of the working tree against HEAD: in tracked files, and untracked ones that git does not ignore.
 
     ``ignore`` are patterns as in .gitignore: untracked files that fit are left out too. Repositories inside the tree that are not

@@ -7,9 +7,10 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+
+import msgspec
 
 from perfvcs import wholefile
 from perfvcs.errors import PerfError, UsageError
@@ -30,8 +31,7 @@ class UnknownRevision(UsageError):
     """A revision that git cannot resolve."""
 
 
-@dataclass(frozen=True)
-class Commit:
+class Commit(msgspec.Struct, frozen=True):
     """One commit as ``log`` shows it; ``when`` is the author date, ISO 8601."""
 
     id: str
@@ -84,8 +84,7 @@ def _not_embedded(git_folder: Path) -> None:
                 )
 
 
-@dataclass(frozen=True)
-class Project:
+class Project(msgspec.Struct, frozen=True, dict=True):
     """A git repository seen from one of its working trees.
 
     ``root`` is the top of the working tree, ``git_dir`` this tree's own git folder, ``common_dir`` the one shared by all trees.

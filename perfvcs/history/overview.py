@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from perfvcs.environment.naming import names as names_of
 from perfvcs.errors import UsageError, nearest
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
 Series = tuple[str, str, str, str]  # benchmark, collector, metric, and the environment's fingerprint
 
 
-@dataclass(frozen=True)
-class SeriesBreak:
+class SeriesBreak(msgspec.Struct, frozen=True):
     """Where ``lines`` series begin anew, since what they were measured with changed."""
 
     commit: str
@@ -38,8 +38,7 @@ class SeriesBreak:
     lines: int
 
 
-@dataclass(frozen=True)
-class Overview:
+class Overview(msgspec.Struct, frozen=True):
     """Findings, newest first, as are the others. ``details`` describes their commits.
 
     ``environments`` names those of the series that differ by nothing else. ``lines`` and ``commits`` were analysed, from the first to

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from dataclasses import replace as with_changes
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec.structs import replace
 
 if TYPE_CHECKING:
@@ -15,11 +15,10 @@ if TYPE_CHECKING:
     from perfvcs.summary import Header, Measured, Summary
 
 
-@dataclass(frozen=True)
-class FormerNames:
+class FormerNames(msgspec.Struct, frozen=True):
     """The present ``names`` of jobs by their former ones. A unit that was called after its job is renamed with it."""
 
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.names)

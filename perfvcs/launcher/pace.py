@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from statistics import geometric_mean
 from struct import iter_unpack
 from typing import TYPE_CHECKING
+
+import msgspec
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,8 +18,7 @@ LARGEST_FILE = 1 << 20  # bytes of readings; a month has .7 MB
 SMOOTH = 5  # readings that are averaged: one alone says little about the calls beside it
 
 
-@dataclass(frozen=True)
-class Pace:
+class Pace(msgspec.Struct, frozen=True):
     """Readings of the pace as the launcher wrote them; see native/pace.h for what is timed."""
 
     readings: bytes = b""

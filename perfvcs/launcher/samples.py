@@ -7,7 +7,6 @@ import os
 import stat
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -36,16 +35,15 @@ class MalformedSamples(PerfError):
     exit_code = 5
 
 
-@dataclass
-class ReportedSamples:
+class ReportedSamples(msgspec.Struct):
     """The samples as columns of equal length; ``metrics`` describes every key of ``values``, ``notes`` are the program's own words."""
 
-    uid: list[str] = field(default_factory=list)
-    size: list[float | None] = field(default_factory=list)
-    iteration: list[int] = field(default_factory=list)
-    values: dict[str, list[float | None]] = field(default_factory=dict)
-    metrics: dict[str, Metric] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    uid: list[str] = msgspec.field(default_factory=list)
+    size: list[float | None] = msgspec.field(default_factory=list)
+    iteration: list[int] = msgspec.field(default_factory=list)
+    values: dict[str, list[float | None]] = msgspec.field(default_factory=dict)
+    metrics: dict[str, Metric] = msgspec.field(default_factory=dict)
+    notes: list[str] = msgspec.field(default_factory=list)
 
 
 def read_samples(path: Path, metrics: Mapping[str, Metric], taken: str) -> ReportedSamples:

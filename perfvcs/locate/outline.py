@@ -7,8 +7,9 @@ import hashlib
 import re
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from perfvcs.collectors._shared.frames import INLINED
 
@@ -48,8 +49,7 @@ class Definition(NamedTuple):
     digest: str
 
 
-@dataclass(frozen=True)
-class Outline:
+class Outline(msgspec.Struct, frozen=True):
     """The functions of one file in the order of their lines; what stands outside of them belongs to ``<module>``."""
 
     language: str

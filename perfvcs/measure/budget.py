@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from perfvcs.plan.needs import needs
 from perfvcs.text.duration import duration
@@ -20,12 +21,11 @@ WORTH_SAYING = 20.0  # seconds
 RECENT = 0.5  # weight of the newest turn in what the next one is expected to take
 
 
-@dataclass
-class TurnTimes:
+class TurnTimes(msgspec.Struct):
     """The seconds that a turn of each job takes (by its number): first ``expected``, then measured."""
 
     expected: Mapping[int, float | None]
-    seen: dict[int, float] = field(default_factory=dict)
+    seen: dict[int, float] = msgspec.field(default_factory=dict)
 
     def note(self, number: int, seconds: float) -> None:
         """A turn of a job took so long."""
@@ -42,12 +42,11 @@ class TurnTimes:
         return None if any(seconds is None for seconds, _ in each) else sum((seconds or 0.0) * count for seconds, count in each)
 
 
-@dataclass(frozen=True)
-class Budget:
+class Budget(msgspec.Struct, frozen=True):
     """A deadline: ``seconds`` after ``began``, on the monotonic clock."""
 
     seconds: float
-    began: float = field(default_factory=time.monotonic)
+    began: float = msgspec.field(default_factory=time.monotonic)
 
     @property
     def left(self) -> float:

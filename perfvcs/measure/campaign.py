@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass, field
 
 import msgspec
 from msgspec import structs
@@ -38,15 +37,14 @@ NAMED, NAMES = 5, 200  # jobs that a warning names, and characters of all their 
 SESSION_VERSIONS = 8  # versions of one session; more would stretch a block until its pairs see different weather
 
 
-@dataclass
-class CampaignOutcome:
+class CampaignOutcome(msgspec.Struct):
     """What a campaign did: the places of the stored profiles, what failed, and warnings about noise; whose hosts measured, if any."""
 
-    paths: list[str] = field(default_factory=list)
-    profiles: list[Profile] = field(default_factory=list)
-    failures: list[Failure] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    seeds: list[int] = field(default_factory=list)
+    paths: list[str] = msgspec.field(default_factory=list)
+    profiles: list[Profile] = msgspec.field(default_factory=list)
+    failures: list[Failure] = msgspec.field(default_factory=list)
+    warnings: list[str] = msgspec.field(default_factory=list)
+    seeds: list[int] = msgspec.field(default_factory=list)
     scheduler: str = ""
 
     def json(self) -> str:

@@ -9,8 +9,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from perfvcs.errors import UsageError
 
@@ -24,8 +25,7 @@ print(json.dumps([os.path.realpath(path), platform.python_version() + flags.repl
 """
 
 
-@dataclass(frozen=True)
-class Interpreter:
+class Interpreter(msgspec.Struct, frozen=True):
     """One interpreter: its real path outside any virtual environment, and its full version (``3.13.0``, ``3.13.0t``)."""
 
     path: Path

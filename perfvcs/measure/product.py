@@ -9,9 +9,11 @@ import shlex
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from perfvcs import profile
 from perfvcs.descriptors import remove
@@ -30,8 +32,7 @@ MOST_PRODUCTS = 7  # products beside the revision; more would stretch a block un
 UNCOPIED = shutil.ignore_patterns("__pycache__", ".git", PERF_FOLDER)
 
 
-@dataclass(frozen=True)
-class Product:
+class Product(msgspec.Struct, frozen=True):
     """What ``NAME=PATH[@REVISION]`` or ``NAME=COMMAND`` stands for now; ``digest`` is a SHA-256 of the name and of what would be measured.
 
     ``folder`` holds other sources of the same benchmarks, at ``commit`` where a revision was named. Without a folder, ``words`` take the

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+
+import msgspec
 
 from perfvcs.collector import Observations
 from perfvcs.profile import Metric, Reached, Resources, Stacks, Turns
 
 
-@dataclass
-class JobRecording:
+class JobRecording(msgspec.Struct):
     """The rows of one job on one version while they grow."""
 
-    names: dict[str, int] = field(default_factory=dict)
-    rows: Resources = field(default_factory=Resources)
-    sizes: list[float | None] = field(default_factory=list)
-    metrics: dict[str, Metric] = field(default_factory=dict)
+    names: dict[str, int] = msgspec.field(default_factory=dict)
+    rows: Resources = msgspec.field(default_factory=Resources)
+    sizes: list[float | None] = msgspec.field(default_factory=list)
+    metrics: dict[str, Metric] = msgspec.field(default_factory=dict)
     executions: int = 0
-    turns: Turns = field(default_factory=lambda: Turns([], [], []))
+    turns: Turns = msgspec.field(default_factory=lambda: Turns([], [], []))
     engine: str = ""
-    frames: dict[str, int] = field(default_factory=dict)
-    traces: dict[tuple[int, ...], int] = field(default_factory=dict)
+    frames: dict[str, int] = msgspec.field(default_factory=dict)
+    traces: dict[tuple[int, ...], int] = msgspec.field(default_factory=dict)
     reached: Reached | None = None
 
     def add(self, seen: Observations, execution: int, binary: int, position: int = 0, seed: int = 0) -> None:

@@ -9,9 +9,10 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+import msgspec
 
 from perfvcs.descriptors import remove
 from perfvcs.environment import RECORDED, RECORDED_OF_BUILDS, clean, compiler
@@ -37,8 +38,7 @@ class BuildError(PerfError):
     exit_code = 5
 
 
-@dataclass(frozen=True)
-class Version:
+class Version(msgspec.Struct, frozen=True):
     """A revision to be measured: a commit, with the working tree's own changes on top when ``dirty`` is not None.
 
     ``here``: it is what the working tree holds, so that it can be measured in place. ``product``: what is measured instead of it;
@@ -61,8 +61,7 @@ class Version:
         return None if self.dirty is None or self.product else WorkingChanges(project, tuple(ignore))
 
 
-@dataclass(frozen=True)
-class Site:
+class Site(msgspec.Struct, frozen=True):
     """A folder to run in, its environment, its Pythons by version, and the content hashes of the benchmark's own files."""
 
     folder: Path

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from perfvcs.jobs import Cell
 from perfvcs.measure.blocks import Blocks
@@ -17,8 +18,7 @@ from perfvcs.profile import Environment, Job, Reached
 from perfvcs.text.words import named
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """A job that was given up on a version, and why, in one line; ``name`` is what listings call it."""
 
     name: str

@@ -15,9 +15,10 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from perfvcs import wholefile
 from perfvcs.errors import CURES, PerfError, UsageError, disk_is_full
@@ -49,8 +50,7 @@ class EnvironmentBusy(InstallError):
     """Another process is making the same virtual environment."""
 
 
-@dataclass(frozen=True)
-class VirtualEnvironment:
+class VirtualEnvironment(msgspec.Struct, frozen=True):
     """A complete virtual environment; ``installed`` lists its distributions as ``name==version``."""
 
     folder: Path

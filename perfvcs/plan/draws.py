@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 from typing import NamedTuple
+
+import msgspec
 
 from perfvcs.summary import Place
 
@@ -24,8 +25,7 @@ class Drawn(NamedTuple):
     seeds: Mapping[Place, int]
 
 
-@dataclass(frozen=True)
-class Share:
+class Share(msgspec.Struct, frozen=True):
     """The ``share`` of the variance between executions that goes with the block's seed, 0 to 1, and the range in which it lies (80 %).
 
     ``blocks`` are those that it was seen in.

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from math import isfinite, isnan, pi, sqrt
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from perfvcs.profile import REPEATED, Profile
 
@@ -28,8 +29,7 @@ RESAMPLES = 2000  # of the impact factor, whose median then has two digits
 MEDIAN_VARIANCE = pi / 2  # variance of a median over that of a mean, for many normal values
 
 
-@dataclass(frozen=True)
-class Inside:
+class Inside(msgspec.Struct, frozen=True):
     """All deviations are relative: 0.02 is 2 %; what is unknown is None.
 
     ``within`` is the deviation between the measurements of one execution, ``executions`` what executions add, ``builds`` what builds add

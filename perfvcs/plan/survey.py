@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from itertools import islice
 from math import isfinite
 from statistics import fmean
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from perfvcs.check.change import NothingToCompare
 from perfvcs.lookup import series_of
@@ -26,8 +27,7 @@ SURVEYED_COMMITS = 20  # the newest with profiles, in which the sessions of a jo
 PROFILES = 10  # of a series; older ones tell of another machine's load
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(msgspec.Struct, frozen=True):
     """Seconds of one ``execution`` as it is, of one round of its ``measurement`` alone, and of preparing one build; None where unknown."""
 
     execution: float | None = None
@@ -35,8 +35,7 @@ class Cost:
     preparation: float | None = None
 
 
-@dataclass(frozen=True)
-class Survey:
+class Survey(msgspec.Struct, frozen=True):
     """One series: the benchmark's label (``job``) and its job's ``name``, the last design, what it costs, and how its units vary."""
 
     job: str

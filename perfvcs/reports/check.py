@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from functools import cache
 from pathlib import Path
@@ -38,8 +38,7 @@ DEGRADED, OPEN = 3, 4
 Form = Literal["text", "json", "markdown", "line"]
 
 
-@dataclass(frozen=True)
-class Background:
+class Background(msgspec.Struct, frozen=True):
     """What a report says beyond its verdicts: causes by unit, files that differ, the function that was blamed, the next step."""
 
     causes: Mapping[Unit, list[str]]
@@ -55,8 +54,7 @@ class Background:
         return list(filter(None, [changed_files(self.files), self.blamed, self.following]))
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(msgspec.Struct, frozen=True):
     """The report on two states, and what was measured for it, if anything was."""
 
     repository: Repository

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, groupby
 from textwrap import wrap
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from perfvcs.history import remarks
 from perfvcs.history.finding import title
@@ -42,8 +43,7 @@ REASON_CHARACTERS = 400
 LISTED_VERDICTS: tuple[Word, ...] = ("degradation", "improvement", "drift")
 
 
-@dataclass(frozen=True)
-class Remark:
+class Remark(msgspec.Struct, frozen=True):
     """What a series shows beside steps and drifts."""
 
     word: str
@@ -51,16 +51,14 @@ class Remark:
     text: str
 
 
-@dataclass(frozen=True)
-class Paragraph:
+class Paragraph(msgspec.Struct, frozen=True):
     """Lines that are printed together or not at all, and the number of steps in them."""
 
     lines: list[str]
     steps: int = 0
 
 
-@dataclass(frozen=True)
-class Listing:
+class Listing(msgspec.Struct, frozen=True):
     """Changes and remarks as paragraphs. ``called`` has the name of each benchmark by its title, for ``hosts`` see ``lines``."""
 
     overview: Overview

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from statistics import median
 from textwrap import wrap
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from perfvcs.history.finding import title
 from perfvcs.text.characters import shorten
@@ -27,8 +28,7 @@ MEASURED_IN_TURNS = "measured in turns"
 LEAST_P = 1e-99  # a p below is printed as this bound
 
 
-@dataclass(frozen=True)
-class StepOverSizes:
+class StepOverSizes(msgspec.Struct, frozen=True):
     """A finding, and those on other sizes of the same unit and metric at the same commit."""
 
     finding: Finding

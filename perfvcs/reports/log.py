@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from statistics import geometric_mean
 from typing import TYPE_CHECKING
@@ -33,8 +32,7 @@ NAME, PLACE = 28, 12  # characters of a benchmark, and of its environment
 MOST_MARKS = 3  # lasting changes of a commit
 
 
-@dataclass(frozen=True)
-class MetricTrend:
+class MetricTrend(msgspec.Struct, frozen=True):
     """One benchmark's metric along the commits, oldest first; None where it was not measured."""
 
     label: str
@@ -55,8 +53,7 @@ class MetricTrend:
         return f"{name}  {quantity(self.newest, self.unit):>10}  {sparkline(self.values, width=SPARKLINE_POINTS)}"
 
 
-@dataclass(frozen=True)
-class Log:
+class Log(msgspec.Struct, frozen=True):
     """Commits, newest first, with the number of their profiles, their last verdict, and the lasting changes that are laid to them."""
 
     commits: Sequence[Commit]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -39,8 +38,7 @@ LABEL_CHARACTERS = 30  # characters of a job's name
 SESSIONS = 3  # interrupted ones listed one by one
 
 
-@dataclass(frozen=True)
-class JobRow:
+class JobRow(msgspec.Struct, frozen=True):
     """One job at HEAD: how many executions are stored, with its trend; none when it is missing."""
 
     label: str
@@ -49,8 +47,7 @@ class JobRow:
     trend: MetricTrend | None
 
 
-@dataclass(frozen=True)
-class Status:
+class Status(msgspec.Struct, frozen=True):
     """What ``perf status`` says."""
 
     commit: str

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from perfvcs.text.characters import shorten
 
@@ -36,8 +37,7 @@ def micro_sign() -> Iterator[None]:
         _MICRO.reset(token)
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(msgspec.Struct, frozen=True):
     """``value * factor`` is a number of ``unit``.
 
     >>> scale(0.0131, "s")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from perfvcs.statistics.changepoints.newest import NewestValue
 from perfvcs.statistics.changepoints.noisier import SpreadChange
@@ -34,8 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(msgspec.Struct, frozen=True):
     """The findings in a series of n values; all places are indices of the given values, 0 to n - 1.
 
     ``steps`` are steps and drifts, ascending. ``switching`` is a stretch in which the series moves between levels, ``noisier`` are lasting
@@ -85,8 +86,7 @@ def judge_all(
     return [_judge(one, spread, places) for one, spread, places in zip(read, scales, generous, strict=True)]
 
 
-@dataclass(frozen=True)
-class _Read:
+class _Read(msgspec.Struct, frozen=True):
     """The finite values of a series, their indices, their own variances, and the places of settled steps among them."""
 
     there: NDArray[np.intp]
