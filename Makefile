@@ -54,7 +54,9 @@ WITH_COVERAGE = rm -f .coverage .coverage.* .coverage-skipped; $(COVERED) $(PYTE
 UNBOUND = { echo "coverage: no bound, since $$(cat .coverage-skipped) tests were skipped for what is missing here" >&2; echo --fail-under=0; }
 BOUND = $$(! test -f .coverage-skipped || $(UNBOUND))
 BRANCHES = (export $(COVERED); $(IN_TEST) coverage combine --quiet && $(IN_TEST) coverage report $(BOUND)) || failed="$$failed coverage"
-EVERY_TEST = $(COMPILED); $(WITH_COVERAGE) || failed="$$failed pytest"; $(BRANCHES)
+# A run of all tests writes to memory where there is room, and removes what it wrote; pytest keeps what a run with ARGS wrote.
+SCRATCH = TMPDIR=$$(sh .ci/scratch); export TMPDIR; trap 'rm -rf "$$TMPDIR"' EXIT; trap 'exit 130' INT TERM
+EVERY_TEST = $(SCRATCH); $(COMPILED); $(WITH_COVERAGE) || failed="$$failed pytest"; $(BRANCHES)
 VERDICT = test -z "$$failed" || { echo "make $@: failed:$$failed" >&2; exit 1; }
 
 test: .venv-test/installed
