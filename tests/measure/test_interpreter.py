@@ -151,16 +151,14 @@ def test_something_that_is_no_python_is_refused(version: str) -> None:
         find(version)
 
 
-def test_a_project_is_installed_and_found_again_without_its_worktree(
-    tmp_path: Path, interpreter: Interpreter, work: Path
-) -> None:
-    made = make(tmp_path / "envs", interpreter, work)
+def test_a_project_is_installed_and_found_again_without_its_worktree(envs: Path, interpreter: Interpreter, work: Path) -> None:
+    made = make(envs, interpreter, work)
     assert made.installed == ("tiny==1.0",)  # pip is not in it
     for path in work.iterdir():
         path.unlink() if path.is_file() else None
     assert installed_version(made) == "1.0"
     assert (made.bin / "tiny").exists() and made.python.exists()
-    assert make(tmp_path / "envs", interpreter, work) == made  # the worktree could not even be built any more
+    assert make(envs, interpreter, work) == made  # the worktree could not even be built any more
 
 
 def test_another_content_gets_another_environment(tmp_path: Path, interpreter: Interpreter, work: Path) -> None:
@@ -315,7 +313,8 @@ def envs(tmp_path: Path, interpreter: Interpreter, once: Once) -> Path:
     """A folder of environments that has the one with pip already, as after its first use."""
 
     def use(folder: Path) -> None:
-        make(folder / "envs", interpreter, package(folder / "work", "0.1"), env=without_uv())
+        made = make(folder / "envs", interpreter, package(folder / "work", "0.1"), env=without_uv())
+        assert made.installed == ("tiny==0.1",) and installed_version(made) == "0.1"  # the first use makes both
 
     found = tmp_path / "envs"
     for used in (once("environments", use) / "envs").glob("pip*"):
