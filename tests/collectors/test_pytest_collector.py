@@ -19,6 +19,7 @@ from perfvcs.profile import FINE, REPEATED
 Measure = Callable[..., Observations]
 PLAIN = (sys.executable, "-m", "pytest", "-q")
 COMMAND = (*PLAIN, "-p", "no:hypothesispytest")  # whose start takes longer than all else
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # the other installed plugins, which few tests need, are the next longest
 
 
 @pytest.fixture
@@ -38,7 +39,12 @@ def measure(tmp_path: Path) -> Measure:
             path.write_text(dedent(text))
         scratch = tmp_path / "scratch" / str(len(list((tmp_path / "scratch").glob("*"))))
         scratch.mkdir(parents=True)
-        environment = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], **(env or {})}
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": os.environ["HOME"],
+            **(ALONE if argv is COMMAND else {}),
+            **(env or {}),
+        }
         collector = Pytest(**{"repeat": 2, "budget": 10.0, **options})  # type: ignore[arg-type]
         return collector.collect(Run((*argv, *args), root, environment, scratch, "tests", timeout=timeout))
 
@@ -305,7 +311,7 @@ def test_plugins_that_would_disturb_are_switched_off_and_reported(measure: Measu
             """,
             "pytest.ini": "[pytest]\naddopts = -n 2 --cov=lib -p tracing\n",
         },
-        env={"PYTHONPATH": "."},
+        env={"PYTHONPATH": ".", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": ""},
     )
     assert marks(found) == {"test_a": REPEATS}
     assert [warning.partition(",")[0] for warning in found.warnings] == [
