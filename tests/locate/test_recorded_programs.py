@@ -1,5 +1,7 @@
 """The functions that compiled programs run, out of callgrind's lists, and what `perf select` and `perf bisect` make of them."""
 
+import hashlib
+
 import pytest
 
 FILES = {
@@ -18,12 +20,16 @@ pytestmark = pytest.mark.needs("gcc", "valgrind")
 
 @pytest.fixture
 def measured(project, perf):
-    """Measure a program of three sources once."""
+    """Measure a program of three sources once: tests that measure the same one share its repository and its profiles."""
 
     def run(files=FILES, job='cmd = "./work"\ncollectors = ["time", "instructions"]', top=TOP):
-        project.configure(job, top=top)
-        project.commit("begin", **files)
-        perf("collect", "-n", "1", "-q")
+        def make():
+            project.configure(job, top=top)
+            project.commit("begin", **files)
+            perf("collect", "-n", "1", "-q")
+
+        program = hashlib.sha256(repr((files, job, top)).encode()).hexdigest()[:12]
+        project.begin(f"recorded program {program}", make)
 
     return run
 
