@@ -72,30 +72,30 @@ def believe(summary: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
     seen = {
         commit: _seen(mean / summary.effect + 0.5, count, grid, summary) for commit, (mean, count) in summary.candidates.items()
     }
-    start, end = (np.isclose(grid, level).astype(float) for level in (0.0, 1.0))
+    start, end, apart, same = _constants()
     emitted = [start, *(seen.get(node, np.ones(len(grid))) for node in nodes[1:-1]), end]
-    links, chances, squares = [], [], []
-    apart = (grid - grid[:, None]) ** 2
+    links, wholes, chances, squares = [], [], [], []
     for first, last in pairwise(nodes):
         chance = -np.expm1(-JUMPS * (before[last] - before[first]))
         drift = -np.expm1(-SMALLEST_EXPECTATION * (before[last] - before[first]))
         stay, small, jump = (
-            (1 - chance) * (1 - drift) * np.eye(len(grid)), (1 - chance) * drift * _drifts(), chance * _jumps()
+            (1 - chance) * (1 - drift) * same, (1 - chance) * drift * _drifts(), chance * _jumps()
         )  # fmt: skip
         if last - first == 1 and last in summary.steps:
             mean, count = summary.steps[last]
             likely = _stepped(mean / summary.effect, count, grid, summary)
             stay, small, jump = stay * likely, small * likely, jump * likely
         links.append((stay, small, jump))
+        wholes.append(stay + small + jump)
     forward = [start]
-    for link, here in zip(links, emitted[1:], strict=True):
-        ahead = (forward[-1] @ sum(link)) * here
+    for whole, here in zip(wholes, emitted[1:], strict=True):
+        ahead = (forward[-1] @ whole) * here
         forward.append(ahead / ahead.sum())
     backward, moments = end, [(1.0, 1.0)]
     for place in range(len(links) - 1, -1, -1):
         parts = np.array([forward[place] @ part @ backward for part in links[place]])
         chances.append(parts[1:][::-1].cumsum() / parts.sum())
-        whole = sum(links[place])
+        whole = wholes[place]
         squares.append(float(forward[place] @ (whole * apart) @ backward / parts.sum()))
         ahead = whole @ backward
         backward = ahead * emitted[place]
@@ -106,7 +106,8 @@ def believe(summary: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
     ends = zip(pairwise(nodes), pairwise(reversed(moments)), reversed(chances), reversed(squares), strict=True)
     for (first, last), both, (jumped, changed), square_moved in ends:
         share = (before[first + 1 : last + 1] - before[first]) / (before[last] - before[first])
-        shares = np.diff(share, prepend=0.0)
+        shares = share.copy()
+        shares[1:] -= share[:-1]
         jump[first:last], change[first:last], moved[first:last] = jumped * shares, changed * shares, square_moved * shares
         # the level of a commit in between is that of the node before or after it
         mean, square = ((1 - share) * old + share * new for old, new in zip(*both, strict=True))
@@ -124,6 +125,16 @@ def _levels() -> NDArray[np.float64]:
     import numpy as np
 
     return np.arange(LEAST, MOST + STEP / 2, STEP)
+
+
+@cache
+def _constants() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The level of the good end and that of the bad one, the square by which any two levels differ, and which two are the same."""
+    import numpy as np
+
+    grid = _levels()
+    start, end = (np.isclose(grid, level).astype(float) for level in (0.0, 1.0))
+    return start, end, (grid - grid[:, None]) ** 2, np.eye(len(grid))
 
 
 @cache
