@@ -254,7 +254,7 @@ def test_files_that_are_none_too_many_and_too_large_are_refused(tmp_path: Path, 
 
 CONFIG = (
     'cmd = "python -m pytest -q -p no:hypothesispytest"\ncollectors = [{ name = "pytest", repeat = 2 }]\n'
-    'executions = 5\nenv = { PYTHONPATH = "." }'
+    'executions = 5\nenv = { PYTHONPATH = ".", PYTEST_DISABLE_PLUGIN_AUTOLOAD = "1" }'
 )
 SLOW = "import time\n\ndef work():\n    time.sleep({})\n\ndef other():\n    time.sleep(0.01)\n"
 USES = "import lib\ndef test_work(): lib.work()\ndef test_both(): lib.other(), lib.work()\ndef test_other(): lib.other()\n"
