@@ -66,6 +66,7 @@ class Mirror:
         self._known = Bare(home / "known", (store.path.absolute() / "objects",))
         self._incoming = Bare(home / "incoming")
         self.reading = Bare(store.path.absolute(), (home / "known/objects", home / "incoming/objects"))
+        self._last: dict[str, str | None] = {}  # of each remote, by its reference, once git was asked
 
     @classmethod
     @contextmanager
@@ -99,14 +100,13 @@ class Mirror:
     def _prepare(self) -> None:
         self._sweep()
         known = self._known.path
+        listed = ""
         try:
-            self._known.run("rev-parse", "--git-dir")
+            listed = self._known.run("for-each-ref", "--format=%(objectname) %(refname)").decode("utf-8", "surrogateescape")
         except GitFailed:
-            remove(known)
-            self._make(self._known)
+            self._forget()
         if (known / "config").read_bytes() != CONFIG:
             wholefile.write(known / "config", CONFIG)
-        listed = self._known.run("for-each-ref", "--format=%(objectname) %(refname)").decode("utf-8", "surrogateescape")
         seen = [(commit, reference) for line in listed.split("\n") for commit, space, reference in [line.partition(" ")] if space]
         for _, reference in seen:
             if not reference.startswith(KEPT_REFERENCES):
@@ -124,13 +124,22 @@ class Mirror:
         for left in (*known.rglob("*.lock"), *known.glob("objects/pack/tmp_*"), *known.glob("objects/??/tmp_obj_*")):
             left.unlink(missing_ok=True)
 
+    def _forget(self) -> None:
+        """Begin anew with a repository that cannot be used."""
+        remove(self._known.path)
+        self._make(self._known)
+        self._last.clear()
+
     def _make(self, git: Bare) -> None:
         git.run("-c", "init.defaultBranch=main", "init", "--quiet", "--bare", "--template=", str(git.path))
         wholefile.write(git.path / "config", CONFIG)
 
     def last(self, remote: Remote) -> str | None:
         """The commit that a remote had when it was last seen."""
-        return self._resolved(_reference(remote))
+        reference = _reference(remote)
+        if reference not in self._last:
+            self._last[reference] = self._resolved(reference)
+        return self._last[reference]
 
     def _resolved(self, reference: str) -> str | None:
         try:
@@ -149,8 +158,7 @@ class Mirror:
         except RemoteFailed as error:
             if self.last(remote) is None or not UNUSABLE.search(str(error)):
                 raise
-            remove(self._known.path)
-            self._make(self._known)
+            self._forget()
             found = self._fetched(remote)
         if not found and remote.is_bundle:
             raise OtherFormat(f"{remote.name} is a bundle without profiles: `perf export --bundle FILE` writes one with them")
@@ -220,6 +228,7 @@ class Mirror:
     def remember(self, remote: Remote, tip: str) -> None:
         """Keep what was seen."""
         self._known.run("update-ref", _reference(remote), tip)
+        self._last[_reference(remote)] = tip
 
     def difference(self, there: str | None, here: str | None) -> StoreDifference:
         """How a remote's commit differs from one of the store, or from another of the remote's; None has nothing."""
@@ -252,8 +261,7 @@ class Mirror:
             blobs = {path: stream.blob(found) if isinstance(found, bytes) else found for path, found in changes.items()}
             first = {} if tip else {"format": stream.blob(STORE_FORMAT)}
             stream.commit(tip, who, when, message, {**first, **blobs}, trees)
-            stream.finish()
-        return self._resolved(branch) or ""
+            return stream.finish() or ""
 
     def push(self, remote: Remote, commit: str, *, instead_of: str | None = None) -> bool:
         """Give the remote a commit; False if somebody else was faster. Raises RemoteFailed.

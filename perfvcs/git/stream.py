@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from perfvcs.git.bare import Bare, GitFailed
 from perfvcs.git.command import GitEnded, complaint, scratch
@@ -51,6 +51,7 @@ class Import:
     def __init__(self, git: Bare, branch: str = STORE_BRANCH) -> None:
         self._git = git
         self._branch = branch
+        self._committed = False
         self._stderr = scratch()  # closed with the stream
         try:
             # feature done: a stream that ends without "done", because we were killed, changes no branch
@@ -127,7 +128,7 @@ class Import:
         ``when``: seconds since 1970.
         """
         text = message.replace("\0", " ").encode("utf-8", "replace")
-        self.write(b"commit %s\ncommitter %s %d +0000\n" % (self._branch.encode(), who.encode("utf-8", "replace"), when))
+        self.write(b"commit %s\nmark :1\ncommitter %s %d +0000\n" % (self._branch.encode(), who.encode("utf-8", "replace"), when))
         self.write(b"data %d\n%s\n" % (len(text), text))
         if parent:
             self.write(b"from %s\n" % parent.encode())
@@ -137,13 +138,23 @@ class Import:
         for path in sorted(changes):
             blob = changes[path]
             self.write(b"D %s\n" % quote(path) if blob is None else b"M 100644 %s %s\n" % (blob.encode(), quote(path)))
+        self._committed = True
 
-    def finish(self) -> None:
-        """End the stream and wait until git has moved the branch; raises GitFailed if it did not."""
+    def finish(self) -> str | None:
+        """End the stream and wait until git has moved the branch; the commit that it made. Raises GitFailed if git did not."""
+        made = b""
+        if self._committed:
+            self.write(b"get-mark :1\n")
+            self.write()
+            assert self._process.stdout is not None
+            made = self._process.stdout.readline()
+            if not made:
+                self._fail()
         self.write(b"done\n")
         self._end()
         if self._process.returncode:
             self._fail()
+        return made.decode().strip() or None
 
     def close(self) -> None:
         """End the stream in good order, without a commit where ``finish`` was not called."""
@@ -160,6 +171,6 @@ class Import:
         with self._process:
             self._process.wait()
 
-    def _fail(self) -> None:
+    def _fail(self) -> NoReturn:
         self._end()
         raise GitFailed(complaint(self._process, self._stderr))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,7 +72,7 @@ def believe(summary: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
     seen = {
         commit: _seen(mean / summary.effect + 0.5, count, grid, summary) for commit, (mean, count) in summary.candidates.items()
     }
-    start, end, apart, same = _constants()
+    start, end, apart, same = _ends()
     emitted = [start, *(seen.get(node, np.ones(len(grid))) for node in nodes[1:-1]), end]
     links, wholes, chances, squares = [], [], [], []
     for first, last in pairwise(nodes):
@@ -127,14 +127,22 @@ def _levels() -> NDArray[np.float64]:
     return np.arange(LEAST, MOST + STEP / 2, STEP)
 
 
+class _Ends(NamedTuple):
+    """The levels of the good end and of the bad one, the squares by which two levels differ, and which two are the same."""
+
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    apart: NDArray[np.float64]
+    same: NDArray[np.float64]
+
+
 @cache
-def _constants() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """The level of the good end and that of the bad one, the square by which any two levels differ, and which two are the same."""
+def _ends() -> _Ends:
     import numpy as np
 
     grid = _levels()
     start, end = (np.isclose(grid, level).astype(float) for level in (0.0, 1.0))
-    return start, end, (grid - grid[:, None]) ** 2, np.eye(len(grid))
+    return _Ends(start, end, (grid - grid[:, None]) ** 2, np.eye(len(grid)))
 
 
 @cache

@@ -213,12 +213,13 @@ class Store:
             if needed:
                 stream.commit(tip, self.who, int(time.time()), message, needed)
             try:
-                stream.finish()
+                made = stream.finish()
             except GitFailed as error:
                 if not says(error, rf"not updating refs/heads/main|but expected|{locks.LOCK_EXISTS}"):
                     raise
                 locks.break_stale(self.path)
                 return None
+            self._whole = made or tip  # as whole as the one below it
         return [path for path in needed if not _reserved(path)]
 
     def read(self, path: str, *, at: str | None = None) -> Profile:

@@ -668,7 +668,7 @@ def test_a_git_that_somebody_ended_is_no_sign_of_damage(store: Store, tmp_path: 
     with monkeypatch.context() as path:
         path.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
         with pytest.raises(GitEnded, match=r"git was ended by SIGKILL .* run the command again"):
-            store.head()
+            Store(store.path).head()
         with pytest.raises(GitEnded):
             store.add([sample_profile(wall=(0.5,))], "Two")
     assert len(store.paths()) == 1
