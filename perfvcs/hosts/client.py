@@ -305,6 +305,7 @@ class HostsExecutor:
             if suspicion.times >= KILLS:
                 hosts = ", ".join(dict.fromkeys(suspicion.hosts))
                 self.tally.give_up(*pair, f"{len(suspicion.hosts)} workers were lost while it ran (on {hosts})")
+                self._tries.clear()  # it was in all blocks that were lost: each begins anew without it
         self._repeat(flying, waiting, f"was lost with the worker on {flying.host}")
 
     def _repeat(self, flying: Flying, waiting: deque[Wanted], how: str, cells: Sequence[int] | None = None) -> None:

@@ -9,22 +9,26 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from clusters import DaskCluster, cluster, end
 from conftest import Project, Said
 
-from perfvcs.hosts.client import Flying, Suspicion
-from perfvcs.hosts.cluster import Cluster
+from perfvcs.hosts.client import Flying, HostsExecutor, Suspicion
+from perfvcs.hosts.cluster import Cluster, HostsLost
 from perfvcs.hosts.stall import watching
 from perfvcs.keeper import MARKER
 from perfvcs.measure.executor import Wanted
 from perfvcs.measure.journal import SESSIONS_FOLDER
+from perfvcs.measure.progress import Silent
+from perfvcs.measure.site import Version
+from perfvcs.measure.tally import Tally
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
 
@@ -173,6 +177,25 @@ def test_workers_that_are_lost_at_once_are_lost_one_time() -> None:
     for turn, given, times in ((1, 3, 1), (3, 3, 1), (2, 4, 1), (4, 4, 2)):
         suspicion.add(Flying(Wanted(0, [0]), "tcp://a:1", "a", turn), given)
         assert suspicion.times == times, turn
+
+
+def test_a_block_is_not_blamed_for_workers_that_a_version_ended() -> None:
+    """What a worker began is not always heard of before it is lost, so that a block may be lost thrice before the version is known."""
+    cell, versions = SimpleNamespace(label="work", collector_name="time"), [Version("a" * 40), Version("b" * 40)]
+    tally = Tally([cell], versions, Silent(), None)  # type: ignore[list-item]
+    tally.alive = {(0, 0), (0, 1)}
+    hosts = HostsExecutor(SimpleNamespace(is_there=True), SimpleNamespace(cells=[cell]), tally)  # type: ignore[arg-type]
+    waiting: deque[Wanted] = deque()
+    for turn, heard in ((1, False), (2, True), (5, True), (8, False)):
+        if heard:
+            hosts._last["tcp://a:1"] = (0, 1)
+        hosts._given = turn
+        hosts._lost(Flying(Wanted(2, [0]), "tcp://a:1", "a", turn), waiting)
+    assert tally.alive == {(0, 0)} and [failure.reason for failure in tally.failures] == [
+        "2 workers were lost while it ran (on a)"
+    ]
+    with pytest.raises(HostsLost, match="the last of 3 tries"):
+        hosts._lost(Flying(Wanted(2, [0]), "tcp://a:1", "a", 10), waiting)
 
 
 def test_a_host_without_room_gets_no_more_blocks(
