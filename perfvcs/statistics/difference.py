@@ -123,13 +123,13 @@ def _errors(
     return _Errors(known, spread, np.where(known, estimate, 0.0), np.sqrt(np.where(spread, total, 0.0)), df)
 
 
-def _half(found: _Errors, confidence: float) -> NDArray[np.float64]:
+def _half(errors: _Errors, confidence: float) -> NDArray[np.float64]:
     """Half of the width of the confidence interval; infinite where the difference is unknown."""
     import numpy as np
 
     from perfvcs.statistics.student import quantile
 
-    return np.where(found.known, quantile((1 + confidence) / 2, found.df) * found.error, np.inf)
+    return np.where(errors.known, quantile((1 + confidence) / 2, errors.df) * errors.error, np.inf)
 
 
 def welch(
