@@ -513,6 +513,44 @@ def test_threads_and_processes_make_one_sample(build, record):
     assert (np.diff(calls.number) >= 0).all()
 
 
+def test_threads_that_make_their_first_calls_at_the_same_time(build, record):
+    """The first of them finds out what a recorded call costs, and the others wait; so in each of twelve processes."""
+    program = build(
+        """#include <pthread.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        enum { PROCESSES = 12, THREADS = 8, CALLS = 30 };
+        static pthread_barrier_t all;
+        __attribute__((noinline)) void f(long n) { __asm__ volatile("" : : "r"(n)); }
+        static void *run(void *given)
+        {
+            pthread_barrier_wait(&all);
+            for (long i = 0; i < CALLS; i++) f(i % 3);
+            return given;
+        }
+        static void start(void)
+        {
+            pthread_t threads[THREADS];
+            pthread_barrier_init(&all, 0, THREADS);
+            for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], 0, run, 0);
+            for (int i = 0; i < THREADS; i++) pthread_join(threads[i], 0);
+        }
+        int main(void)
+        {
+            int failed = 0, status;
+            for (int i = 0; i < PROCESSES; i++) {
+                if (!fork()) { start(); _exit(0); }
+                wait(&status);
+                failed += status != 0;
+            }
+            return failed;
+        }"""
+    )
+    calls = record(program, "f=n", keep=1000)
+    assert calls.rate.sum() == 12 * 8 * 30
+    assert calls.left == 0
+
+
 def test_calls_that_exceptions_leave_are_counted_not_recorded(build, record):
     program = build(
         """__attribute__((noinline)) int f(int n) { if (n % 2) throw n; return n; }

@@ -18,6 +18,12 @@
 
 static bool ready;
 static bool all; /* calls nested in one of the same function are recorded too */
+static bool calibrated;
+
+static bool nested_too(void)
+{
+    return !(asked->flags & OUTERMOST);
+}
 
 static struct thread *new_thread(void)
 {
@@ -42,7 +48,8 @@ static uint64_t least(uint64_t known, uint64_t start)
 
 /* What a probe costs: the least of some rounds of calls that are not stored in the file but otherwise are as others. Calls in a row
    and calls in one another differ, by what the processor can do at once; the lower cost is taken, so that durations are rather too
-   long than too short. */
+   long than too short. The caller holds the lock: until it is done the thread is the only one that records, as `all` and what is
+   static here need. */
 static void calibrate(struct thread *thread)
 {
     enum { ROUNDS = 16, CALLS = 64, DEEP = 16, THIRD = 2 /* no power of two follows, at which the clocks are noted */ };
@@ -51,7 +58,6 @@ static void calibrate(struct thread *thread)
     struct chunk *chunk = (struct chunk *)memory;
     uint64_t start, inside = ~0ull, took[2][3] = {{~0ull, ~0ull, ~0ull}, {~0ull, ~0ull, ~0ull}}; /* plain, whole, entry */
     struct activity *activity = &thread->functions[asked->functions];
-    bool before = all;
     spare = (struct reservoir){.closed = true, .capacity = FIRST, .chunks = {chunk}};
     for (int i = 0; i < BUCKETS; i++)
         spares[i] = &spare;
@@ -86,7 +92,7 @@ static void calibrate(struct thread *thread)
         activity->active = 0;
         inside = within < inside ? within : inside;
     }
-    all = before;
+    all = nested_too();
     for (int way = 0; way < 2; way++) {
         uint64_t whole = took[way][1] > took[way][0] ? took[way][1] - took[way][0] : 0;
         uint64_t entry = took[way][2] > took[way][0] ? took[way][2] - took[way][0] : 0;
@@ -94,6 +100,7 @@ static void calibrate(struct thread *thread)
         cost_entry = way && cost_entry < entry * 256 / CALLS ? cost_entry : entry * 256 / CALLS;
     }
     cost_inside = inside * 256 / CALLS;
+    calibrated = true;
 }
 
 /* Begin this process' file; in the child of a fork the parent's costs are taken over. The caller holds the lock. */
@@ -129,9 +136,8 @@ static struct thread *attach(void)
         } else
             thread = new_thread();
     }
-    unlock();
     self = thread;
-    if (thread && !cost_inside)
+    if (thread && !calibrated)
         calibrate(thread);
     if (shared->process && !shared->process->inside) {
         shared->process->inside = cost_inside;
@@ -139,6 +145,7 @@ static struct thread *attach(void)
         shared->process->entry = cost_entry;
         note_clocks();
     }
+    unlock();
     restore_signals(before);
     return thread;
 }
@@ -270,7 +277,7 @@ __attribute__((constructor)) static void start(void)
     if (!path || !prepare(path))
         return;
     choose_clock();
-    all = !(asked->flags & OUTERMOST);
+    all = nested_too();
     add_dummies();
     if (pthread_key_create(&thread_key, detach))
         return;
