@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import fcntl
+import gc
 import importlib.util
 import os
 import re
@@ -29,6 +30,8 @@ from hypothesis import HealthCheck, settings
 os.putenv("OPENBLAS_NUM_THREADS", "1")  # the threads of several workers would wait for each other; os.environ stays as it is
 import_module("numpy")
 os.unsetenv("OPENBLAS_NUM_THREADS")
+
+gc.set_threshold(20_000, 20, 20)  # searching for cycles as often as usual takes a third of the time of collecting these tests
 
 # Others may use the machine too. A change is judged by the same examples each time; `make explore` looks for new ones.
 LOADED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
@@ -262,6 +265,12 @@ class Branches:
 def pytest_configure(config: pytest.Config) -> None:
     if measured := os.environ.get("COVERAGE_IN_PROCESS"):
         config.pluginmanager.register(Branches(tuple(measured.split())))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish() -> None:
+    """All that was imported and collected stays to the end: it is not searched for cycles again and again."""
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
