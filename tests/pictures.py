@@ -408,10 +408,15 @@ def written(view: View[Any], subject: Subject, width: int) -> str:
 
 def figures(view: View[Any], subject: Subject) -> list[figure]:
     """The figures that a view draws of a subject which fits, in the order in which it makes them, after bokeh has accepted them."""
-    from bokeh.plotting import figure
-
     layout = rendered(view, subject)
     packed(layout)
+    return plots(layout)
+
+
+def plots(layout: Any) -> list[figure]:
+    """The figures in a layout, in the order in which they were made."""
+    from bokeh.plotting import figure
+
     return sorted(layout.select({"type": figure}), key=lambda plot: int(plot.id.lstrip("p")))  # type: ignore[attr-defined]
 
 

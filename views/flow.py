@@ -218,10 +218,11 @@ class _Picture:
         return [quantity(value, "s") if stream.unit else number(value + 1) for value in stream.x.tolist()]
 
     def _counted(self, stream: Stream) -> str:
-        """The number of executions at each moment."""
+        """The number of executions at each moment, in words that fit on a line."""
         most, least = int(stream.count.max()), int(stream.count.min())
-        text = f"mean of {most:,} executions, a band for each moment" if most > 1 else "one execution has no interval"
-        return text + (f", of {least:,} where fewest still ran" if least < most else "")
+        if least < most:
+            return f"mean of {least:,} to {most:,} executions"
+        return f"mean of {most:,} executions, a band for each moment" if most > 1 else "one execution has no interval"
 
 
 def _merged(stream: Stream) -> list[str]:

@@ -42,7 +42,10 @@ def compile_(
 ) -> Path:
     """Compile and link in two steps, as builds do: linking gets no -pg."""
     compiler = {"gcc": "g++", "clang": "clang++"}[compiler] if source.suffix == ".cpp" else compiler
-    standard = ["-std=c++20"] if source.suffix == ".cpp" else ["-std=gnu11"]
+    standard = ["-std=gnu11"]
+    if source.suffix == ".cpp":
+        newest = any(header in source.read_text() for header in ("<coroutine>", "<span>"))
+        standard = ["-std=c++20" if newest else "-std=c++17"]  # whose headers take half the time
     object_ = target.with_name(target.name + ".o")
     subprocess.run([compiler, *standard, *flags, *options, "-pthread", "-w", "-c", source, "-o", object_], check=True)
     subprocess.run([compiler, "-pthread", *link, object_, "-o", target, "-lm", "-ldl"], check=True)

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
-from typing import Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import msgspec
 import pictures
@@ -23,6 +23,9 @@ from perfvcs.errors import UsageError
 from perfvcs.profile import REPEATED, Environment, Profile, Resources
 from perfvcs.subject import Series, Subject
 from perfvcs.view import Scope, View
+
+if TYPE_CHECKING:
+    from bokeh.plotting import figure
 
 VIEWS = plugins.names("views")
 TERSE = ("scatter", "history", "intervals", "effects", "flamediff", "table")
@@ -169,6 +172,8 @@ SUBJECTS: Mapping[str, Callable[[], Subject]] = {
     "two revisions": lambda: pictures.two(4),
     "only a report": lambda: replace(pictures.two(4), target=(), baseline=()),
     "an empty report": lambda: Subject("empty", report=Report(baseline="a", target="b", method="auto", changes=[])),
+    "one revision as every collector saw it": pictures.all_of_one,
+    "two revisions as every collector saw them": pictures.all_of_two,
     "a history": lambda: pictures.history(30),
     "a history of one commit": lambda: pictures.history(1),
     "a history of nothing": lambda: Subject("none", history=[NO_SERIES]),
@@ -187,7 +192,10 @@ def subject(name: str) -> Subject:
 
 def drawn(name: str, about: Subject, **options: Any) -> dict[str, Any]:
     """The document that a view makes of a subject, as the browser gets it."""
-    layout = pictures.rendered(built(name, **options), about)
+    return packed(name, pictures.rendered(built(name, **options), about))
+
+
+def packed(name: str, layout: Any) -> dict[str, Any]:
     document, plots = pictures.packed(layout)
     assert plots or name == "table"
     return document
@@ -233,12 +241,21 @@ def check_numbers(document: dict[str, Any]) -> None:
     assert [text for text in found if re.search(r"\b(nan|inf|None)\b", text)] == []
 
 
+def check_titles(plots: list[figure]) -> None:
+    """A title has two lines at most, and a caption below has the rest."""
+    for plot in plots:
+        assert len(plot.title.text.split("\n")) <= 2 and "…" not in plot.title.text
+        assert CAPTION not in [one.name for one in plot.below[:-1]], "the caption is below all else"
+
+
 @pytest.mark.parametrize("name", VIEWS)
 @pytest.mark.parametrize("about", [about for about in SUBJECTS if about not in HOSTILE])
 def test_a_view_draws_a_subject_or_says_why_not(name: str, about: str) -> None:
     reason = pictures.refusal(built(name), subject(about))
     if reason is None:
-        check_numbers(drawn(name, subject(about)))
+        layout = pictures.rendered(built(name), subject(about))
+        check_numbers(packed(name, layout))
+        check_titles(pictures.plots(layout))
     else:
         check_reason(reason)
 
@@ -246,26 +263,6 @@ def test_a_view_draws_a_subject_or_says_why_not(name: str, about: str) -> None:
 @pytest.mark.parametrize("name", VIEWS)
 def test_every_view_fits_something(name: str) -> None:
     assert any(pictures.refusal(built(name), subject(about)) is None for about in SUBJECTS)
-
-
-@pytest.mark.parametrize("name", [name for name in VIEWS if name != "table"])
-def test_titles_have_two_lines_at_most_and_captions_have_the_rest(name: str) -> None:
-    measured = (
-        pictures.all_of_one(),
-        pictures.all_of_two(),
-        pictures.two(4),
-        pictures.history(30),
-        subject("a history in two places"),
-    )
-    plots = [
-        plot
-        for about in measured
-        if pictures.refusal(built(name), about) is None
-        for plot in pictures.figures(built(name), about)
-    ]
-    titles = [plot.title.text for plot in plots]
-    assert titles and all(len(title.split("\n")) <= 2 and "…" not in title for title in titles)
-    assert all(plot.below[-1].name == CAPTION for plot in plots if any(one.name == CAPTION for one in plot.below))
 
 
 @pytest.mark.parametrize("name", VIEWS)

@@ -103,7 +103,7 @@ def test_executions_that_end_early_are_counted_where_they_ran() -> None:
     rows = Resources(["sort"], [0] * 5, [0, 0, 0, 1, 1], iteration=[0, 1, 2, 0, 1], metrics={"wall": [1.0, 2.0, 3.0, 3.0, 4.0]})
     (plot,) = drawn(Subject("x", [sample_profile(resources=rows, design=Design(2))]))
     assert data(plot, "mean")["y"].tolist() == [2.0, 3.0, 3.0] and data(plot, "mean")["count"].tolist() == [2, 2, 1]
-    assert len(data(plot, "99 % interval")["x"]) == 2 and "of 1 where fewest still ran" in pictures.said(plot)
+    assert len(data(plot, "99 % interval")["x"]) == 2 and "mean of 1 to 2 executions" in pictures.said(plot)
 
 
 def test_a_part_without_a_row_at_a_moment_has_nothing_then() -> None:
