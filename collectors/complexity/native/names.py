@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 from perfvcs.collectors._shared.frames import without_arguments
 from perfvcs.collectors.complexity.native.functions import BinaryFunction, BinaryFunctions
@@ -33,6 +34,7 @@ def chosen(name: str, everything: Sequence[BinaryFunctions]) -> list[BinaryFunct
     raise Unresolved(_missing(name, wanted, known, everything))
 
 
+@cache  # each name that is asked for is compared with all functions of the program
 def _tight(name: str) -> str:
     """Without the spaces that mean nothing."""
     return re.sub(r" ?([^\w\s]) ?", r"\1", " ".join(name.split())).replace(" const&", "const&")
