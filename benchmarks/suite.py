@@ -18,7 +18,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 AGAIN = 31
@@ -61,8 +60,7 @@ def sources(project: str, version: str, folder: Path) -> Path:
     name = f"{project}-{version}"
     options = ("--no-deps", "--no-binary", ":all:", "--no-build-isolation", "--quiet", "--dest", str(folder))
     subprocess.run([sys.executable, "-m", "pip", "download", *options, f"{project}=={version}"], check=True)
-    with tarfile.open(folder / f"{name}.tar.gz") as archive:
-        archive.extractall(folder, filter="data")
+    subprocess.run(["tar", "-xzf", folder / f"{name}.tar.gz", "-C", folder], check=True)
     return folder / name
 
 

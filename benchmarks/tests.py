@@ -15,7 +15,6 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections import defaultdict
 from pathlib import Path
@@ -72,8 +71,7 @@ def fetch(package: Package, folder: Path) -> Path:
     """The folder with the package's sources, as it was published."""
     command(sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", "--quiet", package.name, cwd=folder)
     (archive,) = folder.glob("*.tar.gz")
-    with tarfile.open(archive) as file:
-        file.extractall(folder, filter="data")
+    command("tar", "-xzf", archive.name, cwd=folder)
     return next(path for path in folder.iterdir() if path.is_dir())
 
 

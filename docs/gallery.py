@@ -12,7 +12,6 @@ import os
 import shlex
 import subprocess
 import sys
-import tarfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,8 +126,7 @@ def source(package: str, version: str, downloads: Path) -> Path:
         downloads.mkdir(parents=True, exist_ok=True)
         words = ["download", "--quiet", "--no-deps", "--no-binary", ":all:", "--dest", downloads, f"{package}=={version}"]
         run([sys.executable, "-m", "pip", *words])
-        with tarfile.open(next(downloads.glob(f"{package}-{version}.tar.gz"))) as archive:
-            archive.extractall(downloads, filter="data")
+        run(["tar", "-xzf", *downloads.glob(f"{package}-{version}.tar.gz"), "-C", downloads])
     return there
 
 
