@@ -41,6 +41,7 @@ settings.load_profile(os.environ.get("PERFVCS_EXAMPLES", "same"))
 
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent  # of the repository
+EXITING = 0x4  # PF_EXITING of the kernel, among the flags of /proc/PID/stat
 LACK = "missing here: "  # how the reason begins of a test that is skipped for what the machine lacks
 Once = Callable[[str, Callable[[Path], object]], Path]
 Made = TypeVar("Made")
@@ -298,14 +299,16 @@ def processes_in(folder: Path) -> list[list[str]]:
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             below = f"{process.cwd()}/".startswith(f"{folder}/")
-            if process.pid != os.getpid() and below and not _killed(process.pid):
+            if process.pid != os.getpid() and below and not ending(process.pid):
                 found.append(process.cmdline())
     return found
 
 
-def _killed(pid: int) -> bool:
+def ending(pid: int) -> bool:
+    """Whether a process is killed, or has ended but for what the kernel tidies up."""
     pending = re.findall(r"^S\w+Pnd:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(), flags=re.MULTILINE)
-    return any(int(signals, 16) & 1 << signal.SIGKILL - 1 for signals in pending)
+    flags = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[6])
+    return bool(flags & EXITING) or any(int(signals, 16) & 1 << signal.SIGKILL - 1 for signals in pending)
 
 
 @pytest.fixture(scope="session")

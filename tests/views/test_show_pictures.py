@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pictures
 import psutil
 import pytest
-from conftest import Project, Said
+from conftest import Project, Said, ending
 from PIL import Image
 from samples import interleaved, noisy
 
@@ -105,9 +105,9 @@ def test_nothing_is_left_of_the_browser_even_after_an_error() -> None:
 
 
 def group(process: psutil.Process) -> int | None:
-    """The group of a process that is not dead."""
-    with suppress(ProcessLookupError, psutil.NoSuchProcess):
-        return None if process.status() == psutil.STATUS_ZOMBIE else os.getpgid(process.pid)
+    """The group of a process that goes on."""
+    with suppress(ProcessLookupError, FileNotFoundError, psutil.NoSuchProcess):
+        return None if ending(process.pid) else os.getpgid(process.pid)
     return None
 
 
