@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perfvcs.entries import FitStep
 from perfvcs.statistics.regression.models import FORMULAS, FULL_QUADRATIC, LINEARISED, MODELS, SHAPED, order, parameters
@@ -36,7 +36,7 @@ def entries(
     some = next(iter(pieces.fits.values()))
     rows = [max(counts) for counts in zip(*(fit.n.tolist() for fit in pieces.fits.values()), strict=True)]
     best, owners = pieces.choice.index.tolist(), pieces.owner.tolist()
-    positive = _least(pieces, some)
+    extents = _extents(pieces, some)
     dropped = {model: counts.tolist() for model, counts in lost.items()}
     steps = [_step(step) for step in pieces.steps]
     for piece, (owner, count) in enumerate(zip(owners, rows, strict=True)):
@@ -48,7 +48,7 @@ def entries(
         about: dict[str, Any] = {}
         known = [model for model in columns if columns[model][piece] is not None]
         if missing := [model for model in columns if model not in known and not (guessed and known)]:
-            about["omitted"] = {model: _reason(model, count, *positive[piece]) for model in missing}
+            about["omitted"] = {model: _reason(model, count, *extents[piece]) for model in missing}
         if zeros[owner]:
             about["zeros"] = zeros[owner]
         if far[owner]:
@@ -56,7 +56,7 @@ def entries(
         if steps:
             about["steps"] = [step[owner] for step in steps if step[owner] is not None]
         if name is None:
-            yield owner, _nothing(count, *positive[piece][:2]) | about
+            yield owner, _nothing(count, extents[piece].low, extents[piece].high) | about
         for model in known:
             entry = columns[model][piece]
             assert entry is not None
@@ -129,8 +129,16 @@ def _finite(value: float) -> float | None:
     return value if isfinite(value) else None
 
 
-def _least(pieces: FittedPieces, some: Fit) -> list[tuple[float, float, float]]:
-    """Smallest and largest size and smallest value of each piece."""
+class _PieceExtent(NamedTuple):
+    """The smallest and the largest size, and the smallest value."""
+
+    low: float
+    high: float
+    least: float
+
+
+def _extents(pieces: FittedPieces, some: Fit) -> list[_PieceExtent]:
+    """Of each piece."""
     import numpy as np
 
     points = pieces.points
@@ -139,7 +147,7 @@ def _least(pieces: FittedPieces, some: Fit) -> list[tuple[float, float, float]]:
     low, high = some.low, some.high
     for fit in pieces.fits.values():  # each may know other groups
         low, high = np.where(np.isnan(low), fit.low, low), np.where(np.isnan(high), fit.high, high)
-    return list(zip(low.tolist(), high.tolist(), least.tolist(), strict=True))
+    return [_PieceExtent(*row) for row in zip(low.tolist(), high.tolist(), least.tolist(), strict=True)]
 
 
 def _reason(model: str, count: int, low: float, high: float, least: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.postprocessors._curve import CurvePoints
 from perfvcs.postprocessors._groups import thin
@@ -110,14 +110,22 @@ def smooth(groups: Groups, width: NDArray[np.float64], estimate: str, most: int)
     return CurvePoints(group[kept], x[kept], values + groups.mean[group[kept]])
 
 
-def _cells(groups: Groups) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+class _Cells(NamedTuple):
     """Group, x, number of rows, and mean value less the group's, of each size, or of each cell that holds some of too many sizes."""
+
+    group: NDArray[np.intp]
+    x: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    mean: NDArray[np.float64]
+
+
+def _cells(groups: Groups) -> _Cells:
     import numpy as np
 
     blocks = groups.blocks
     sizes = np.bincount(blocks.group, minlength=len(groups))
     if not (sizes > KERNEL_SIZES).any():
-        return blocks.group, blocks.x, blocks.counts.astype(np.float64), blocks.mean
+        return _Cells(blocks.group, blocks.x, blocks.counts.astype(np.float64), blocks.mean)
     low, high = groups.x[groups.starts], groups.x[groups.starts + groups.counts - 1]
     span = np.where(high > low, high - low, 1.0)
     cell = ((blocks.x - low[blocks.group]) / span[blocks.group] * KERNEL_SIZES).astype(np.intp)
@@ -127,7 +135,7 @@ def _cells(groups: Groups) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArr
     number = np.cumsum(new) - 1
     weight = np.bincount(number, blocks.counts).astype(np.float64)
     means = [np.bincount(number, blocks.counts * column) / weight for column in (blocks.x, blocks.mean)]
-    return blocks.group[new], means[0], weight, means[1]
+    return _Cells(blocks.group[new], means[0], weight, means[1])
 
 
 def _estimate(

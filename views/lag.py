@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perfvcs.drawing.canvas import BLUE, CYCLE, INK, MUTED, canvas, hover, legend, source, stack, thin, thinned, usual
 from perfvcs.drawing.clusters import CLUSTER_MARKERS, clusters
@@ -51,7 +51,7 @@ class Lag(View[list[DrawnSample]]):
 
     def telling(self, data: list[DrawnSample]) -> str:
         """Whether a measurement depends on the one before it, and by how much."""
-        found = (self._found(sample)[2] for sample in data)
+        found = (self._found(sample).dependence for sample in data)
         return "; ".join(said for one in found if one.n and abs(one.coefficients[0, 1]) > STRONG for said in _notes(one))
 
     def render(self, data: list[DrawnSample]) -> UIElement:
@@ -66,14 +66,21 @@ class Lag(View[list[DrawnSample]]):
         drawn = pairs.draw(self.points, _notes(found))
         return [drawn, _correlogram(found)] if found.n else [drawn]
 
-    def _found(self, sample: DrawnSample) -> tuple[NDArray[np.int64], NDArray[np.int64], Autocorrelation]:
-        """The rows in their order, their executions, and how they depend on one another."""
+    def _found(self, sample: DrawnSample) -> _OrderedRows:
         import numpy as np
 
         order = np.lexsort((sample.iteration, sample.execution))
         order = order[sample.mark[order] != REPEATED]
         execution = sample.execution[order]
-        return order, execution, _dependence(execution, sample.values[order], self.lags)
+        return _OrderedRows(order, execution, _dependence(execution, sample.values[order], self.lags))
+
+
+class _OrderedRows(NamedTuple):
+    """The rows of a sample in their order, their executions, and how they depend on one another."""
+
+    order: NDArray[np.int64]
+    execution: NDArray[np.int64]
+    dependence: Autocorrelation
 
 
 @dataclass(frozen=True)

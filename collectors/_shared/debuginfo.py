@@ -6,7 +6,7 @@ import ctypes
 import ctypes.util
 from bisect import bisect_right
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perfvcs.collectors._shared.recording import printable
 
@@ -45,19 +45,25 @@ def look_up(path: str, addresses: list[int]) -> dict[int, list[Place]]:
                 lines = {}
     except (*damage, OSError, RecursionError, OverflowError, MemoryError):
         return {}
-    starts = [start for start, _, _ in functions]
+    starts = [one.start for one in functions]
     found: dict[int, list[Place]] = {}
     for address in addresses:
         number = bisect_right(starts, address) - 1
         if number >= 0:
-            start, size, name = functions[number]
-            if address < start + max(size, 1):
-                found[address] = [(printable(demangled(name)), *lines.get(address, ("", 0)))]
+            function = functions[number]
+            if address < function.start + max(function.size, 1):
+                found[address] = [(printable(demangled(function.name)), *lines.get(address, ("", 0)))]
     return found
 
 
-def _functions(elf: ELFFile) -> list[tuple[int, int, str]]:
-    """Start, size and name of every function, sorted."""
+class _ElfFunction(NamedTuple):
+    start: int
+    size: int
+    name: str
+
+
+def _functions(elf: ELFFile) -> list[_ElfFunction]:
+    """Every function, sorted."""
     found: dict[int, tuple[int, str]] = {}
     for table in (".dynsym", ".symtab"):
         section: Any = elf.get_section_by_name(table)
@@ -65,7 +71,7 @@ def _functions(elf: ELFFile) -> list[tuple[int, int, str]]:
             for symbol in section.iter_symbols():
                 if symbol["st_info"]["type"] in ("STT_FUNC", "STT_LOOS") and symbol["st_shndx"] != "SHN_UNDEF":
                     found[symbol["st_value"]] = (symbol["st_size"], symbol.name)
-    return [(start, size, name) for start, (size, name) in sorted(found.items())]
+    return [_ElfFunction(start, *rest) for start, rest in sorted(found.items())]
 
 
 def _lines(elf: ELFFile, addresses: list[int]) -> dict[int, tuple[str, int]]:

@@ -18,7 +18,7 @@ from perfvcs.text.quantity import at_sizes, percent, step
 from perfvcs.text.words import counted, metric_rank, named, plural
 
 if TYPE_CHECKING:
-    from perfvcs.check.change import Overall, Report
+    from perfvcs.check.change import JobMetric, Overall, Report
 
 MOST_LISTED = 5  # changes that are listed
 JOBS = 6  # jobs that are listed
@@ -89,7 +89,7 @@ def _jobs(report: Report, moved: Mapping[Unit, BriefLine]) -> tuple[list[BriefLi
         if first.units == 1 and own[0] in moved:
             continue
         whole = [unit for unit in own if is_whole(*unit)]
-        line = _job(names[group], first, others, counts[first.job, first.collector, first.metric])
+        line = _job(names[group], first, others, counts[first.about])
         if len(whole) == 1 and whole[0] in moved:
             told.add(whole[0])
             line = msgspec.structs.replace(line, details=moved[whole[0]].details)
@@ -102,10 +102,10 @@ def _weight(overall: Overall) -> tuple[bool, float]:
     return overall.word not in MOVED_VERDICTS, -abs(overall.effect or 0.0) * (seconds or 1.0)
 
 
-def unit_counts(report: Report) -> dict[tuple[str, str, str], Counter[str]]:
-    """By job, collector and metric how many units have which word; what is accepted counts as ``accepted``."""
-    words: dict[tuple[str, str, str], dict[object, str]] = {(job.job, job.collector, job.metric): {} for job in report.overall}
-    owners = {(series, job.metric): (job.job, job.collector, job.metric) for job in report.overall for series in job.series}
+def unit_counts(report: Report) -> dict[JobMetric, Counter[str]]:
+    """How many units have which word; what is accepted counts as ``accepted``."""
+    words: dict[JobMetric, dict[object, str]] = {job.about: {} for job in report.overall}
+    owners = {(series, job.metric): job.about for job in report.overall for series in job.series}
     for change in report.changes:
         if owner := owners.get((change.series, change.metric)):
             words[owner].setdefault(

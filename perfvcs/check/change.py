@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -124,6 +124,14 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         return self.word in SETTLED or self.accepted is not None
 
 
+class JobMetric(NamedTuple):
+    """What a collector measures of a job under one metric."""
+
+    job: str
+    collector: str
+    metric: str
+
+
 class Overall(msgspec.Struct, frozen=True, kw_only=True):
     """What a metric of a job did as a whole: its ``units`` (each at each size) as one, ``combined`` of them in the effect.
 
@@ -152,6 +160,11 @@ class Overall(msgspec.Struct, frozen=True, kw_only=True):
     paired: bool = False
     reason: str = ""
     at: tuple[float, float] | None = None
+
+    @property
+    def about(self) -> JobMetric:
+        """What it is the effect of."""
+        return JobMetric(self.job, self.collector, self.metric)
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):

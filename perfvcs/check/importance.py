@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -19,6 +19,19 @@ WHOLE = 1.0  # assumed seconds of a job whose time is not known
 NEW = 10.0  # effect of what has no ratio: it was nothing, or is a finding without a number
 
 Unit = tuple[str, str]  # job's label, uid
+
+
+class SizedUnit(NamedTuple):
+    """A unit of a job (its label) at one of its sizes."""
+
+    job: str
+    uid: str
+    size: float | None
+
+    @classmethod
+    def of(cls, change: Change) -> SizedUnit:
+        """What a change is about, in all its metrics."""
+        return cls(change.job, change.uid, change.size)
 
 
 class MovedBenchmark(msgspec.Struct, frozen=True):
@@ -66,30 +79,30 @@ def _entry(members: Sequence[tuple[Change, float]]) -> MovedBenchmark:
     return MovedBenchmark([change for change, _ in ranked], max(weight for _, weight in members))
 
 
-def importance(change: Change, time: Mapping[tuple[str, str, float | None], float]) -> float:
+def importance(change: Change, time: Mapping[SizedUnit, float]) -> float:
     """Effect times time spent, in seconds."""
     effect = NEW if change.effect is None else abs(change.effect)
-    return effect * time[change.job, change.uid, change.size]
+    return effect * time[SizedUnit.of(change)]
 
 
-def _time_spent(changes: Iterable[Change]) -> dict[tuple[str, str, float | None], float]:
+def _time_spent(changes: Iterable[Change]) -> dict[SizedUnit, float]:
     """Seconds that are spent in each unit at each size: its own time where it has one.
 
     Else its part of the longest time in the report (a second, where it has none): its part of the largest amount of a metric.
     """
-    known: dict[tuple[str, str, float | None], float] = {}
-    amounts: dict[tuple[str, str, float | None], float] = {}
+    known: dict[SizedUnit, float] = {}
+    amounts: dict[SizedUnit, float] = {}
     largest: dict[tuple[str, str], float] = defaultdict(float)
     rows = list(changes)
     for change in rows:
         amount = abs(change.baseline or change.target or 0.0)
         if change.unit == "s":
-            unit = change.job, change.uid, change.size
+            unit = SizedUnit.of(change)
             known[unit] = max(known.get(unit, 0.0), amount)
         largest[change.job, change.metric] = max(largest[change.job, change.metric], amount)
     whole = max(known.values(), default=0.0) or WHOLE
     for change in rows:
-        unit, most = (change.job, change.uid, change.size), largest[change.job, change.metric]
+        unit, most = SizedUnit.of(change), largest[change.job, change.metric]
         share = abs(change.baseline or change.target or 0.0) / most if most else 1.0
         amounts[unit] = max(amounts.get(unit, 0.0), share * whole)
     return amounts | known

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.case import NO_USABLE_VALUE, Case, Chosen, Sizes, decided_change
 from perfvcs.check.change import Change, Word
@@ -24,6 +24,16 @@ Identity = tuple[object, ...]
 Key = tuple[str, str]  # uid, metric
 
 ITSELF = "the same measurement on both sides; a revision against itself needs an A/A measurement: perf check --measure"
+
+
+class _MeasuredState(NamedTuple):
+    """What one measurement of a version has to itself: the same one may be on both sides."""
+
+    commit: str
+    dirty: str | None
+    session: str
+    version: int
+    started: str
 
 
 def match(
@@ -86,8 +96,8 @@ def _grouped(side: Iterable[Measured]) -> dict[Identity, list[Measured]]:
     return found
 
 
-def _measurement(header: Header) -> tuple[str, str | None, str, int, str]:
-    return header.commit, header.dirty, header.collected.session, header.design.version, header.collected.started
+def _measurement(header: Header) -> _MeasuredState:
+    return _MeasuredState(header.commit, header.dirty, header.collected.session, header.design.version, header.collected.started)
 
 
 def _version(measured: Measured) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perfvcs.check.change import Change, Overall
+from perfvcs.check.change import Change, JobMetric, Overall
 from perfvcs.check.method import PairMethod, load
 from perfvcs.check.sessions import EarlierSessions
 from perfvcs.check.text import is_whole
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from perfvcs.summary import Place
 
 Moment = tuple[str, int, "Place"]  # session, which of its profiles, execution: what units measured together have in common
-Group = tuple[str, str, str]  # job, collector, metric
 
 
 def overalls(cases: Iterable[Case], changes: Sequence[Change]) -> list[Overall]:
@@ -30,17 +29,17 @@ def overalls(cases: Iterable[Case], changes: Sequence[Change]) -> list[Overall]:
     units that were not measured in the same executions as most, and those with a value of 0 or below; where fewer than two are left it
     has no effect, and says only how many units there are.
     """
-    groups: dict[Group, list[Case]] = defaultdict(list)
+    groups: dict[JobMetric, list[Case]] = defaultdict(list)
     for case in cases:
         if not case.counters:
-            groups[case.header.job.name, case.header.job.collector, case.metric].append(case)
+            groups[JobMetric(case.header.job.name, case.header.job.collector, case.metric)].append(case)
     own: dict[tuple[str, str], list[Change]] = defaultdict(list)
     for change in changes:
         own[change.series, change.metric].append(change)
     return [_overall(name, members, own) for name, members in groups.items()]
 
 
-def _overall(name: Group, cases: Sequence[Case], own: dict[tuple[str, str], list[Change]]) -> Overall:
+def _overall(name: JobMetric, cases: Sequence[Case], own: dict[tuple[str, str], list[Change]]) -> Overall:
     job, collector, metric = name
     about = cases[0].about
     series = list(dict.fromkeys(case.series for case in cases))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -75,6 +75,14 @@ def parse(text: str, name: str = REGISTER_FILE) -> list[Acceptance]:
     return [_acceptance(key, value, name) for key, value in toml(text, refuse).items()]
 
 
+class _Shortened(NamedTuple):
+    """The text of a file without some entries, the acceptances that are left in it, and those that were taken out."""
+
+    text: str
+    left: list[Acceptance]
+    taken: list[Acceptance]
+
+
 def add(path: Path, acceptances: Iterable[Acceptance]) -> None:
     """Write to the file, which is made where there is none, in place of those with the same ids; whole or not at all.
 
@@ -84,7 +92,8 @@ def add(path: Path, acceptances: Iterable[Acceptance]) -> None:
     kept = parse(text, path.name)
     renewed = [one.id for one in kept if any(one.id == other.id for other in new)]
     if renewed:
-        text, kept, _ = _without(text, renewed, path.name)
+        shorter = _without(text, renewed, path.name)
+        text, kept = shorter.text, shorter.left
     text = text.rstrip("\r\n") + "\n" if text.strip() else TOP
     for form in (table, _headed):  # below a heading of somebody's own the usual form would belong to it
         whole = "\n".join([text, *map(form, new)])
@@ -109,9 +118,9 @@ def remove(path: Path, ids: Sequence[str]) -> list[Acceptance]:
         if all(one.id != name for one in known):
             hint = nearest(name, dict.fromkeys(one.id for one in known)) if known else f"; {path.name} has none"
             raise UsageError(f"nothing is accepted as `{name}`{hint}")
-    left, _, taken = _without(text, ids, path.name)
-    _replace(path, left)
-    return taken
+    shorter = _without(text, ids, path.name)
+    _replace(path, shorter.text)
+    return shorter.taken
 
 
 def table(acceptance: Acceptance) -> str:
@@ -145,8 +154,8 @@ def _value(value: Any) -> str:
     return "".join(f"\\U{ord(character):08x}" if hidden(character) else character for character in text)
 
 
-def _without(text: str, ids: Sequence[str], name: str) -> tuple[str, list[Acceptance], list[Acceptance]]:
-    """The text without the entries of these ids and the comments right above them; what is left in it, and what was taken out.
+def _without(text: str, ids: Sequence[str], name: str) -> _Shortened:
+    """The text without the entries of these ids and the comments right above them.
 
     Raises BadRegister if their lines cannot be separated from the others.
     """
@@ -168,7 +177,7 @@ def _without(text: str, ids: Sequence[str], name: str) -> tuple[str, list[Accept
     expected = [one for one in before if one.id not in ids]
     with suppress(BadRegister):
         if parse(left, name) == expected:
-            return left, expected, [one for one in before if one.id in ids]
+            return _Shortened(left, expected, [one for one in before if one.id in ids])
     raise BadRegister(f"{name} was edited so that its entries cannot be separated: remove it by hand")
 
 

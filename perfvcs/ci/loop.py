@@ -16,11 +16,11 @@ from perfvcs.check.importance import entries
 from perfvcs.check.text import benchmark, revision
 from perfvcs.check.text import measure as measured
 from perfvcs.ci.receipt import receipt
-from perfvcs.ci.verdict import Alarm, CiVerdict, word_of
+from perfvcs.ci.verdict import Alarm, CausesOfUnit, CiVerdict, word_of
 from perfvcs.environment.secrets import hidden
 from perfvcs.errors import PerfError
 from perfvcs.measure.session import CollectFailed
-from perfvcs.reports.check import Check, measure
+from perfvcs.reports.check import Background, Check, measure
 from perfvcs.repository import Repository
 from perfvcs.rules import RULES_FILE
 from perfvcs.state import State
@@ -105,11 +105,12 @@ def judge(repository: Repository, wanted: LoopRequest, progress: Progress) -> tu
     elif errors.alarms and errors.alarms.refused:
         why = ["HEAD against itself is called changed too often on this machine (see below)"]
     warnings = outcome.warnings if outcome else []
-    causes, following = _background(check, remote=wanted.remote)
+    known = _background(check, remote=wanted.remote)
     verdict = CiVerdict(
         word=word, report=report, receipt=errors, why=why, alarms=_alarms(repository, config, ends, report),
         notes=[*notes, *(shorten(hidden(warning, os.environ), NOTE) for warning in warnings)],
-        causes=causes, following=following, seconds=time.monotonic() - began,
+        causes=[CausesOfUnit(*unit, lines) for unit, lines in known.causes.items()], following=known.sentences,
+        seconds=time.monotonic() - began,
     )  # fmt: skip
     return _hidden(verdict), check
 
@@ -165,13 +166,11 @@ def _why(repository: Repository, wanted: LoopRequest) -> str:
     return f"{reasons[0] if len(reasons) == 1 else f'the change cannot touch any of the {several}'} ({', '.join(names)}{more})"
 
 
-def _background(check: Check, *, remote: bool) -> tuple[list[tuple[str, str, list[str]]], list[str]]:
-    """The known causes, and the next steps."""
-    from perfvcs.reports.causes import changed_files
-
+def _background(check: Check, *, remote: bool) -> Background:
+    """What the report says beyond its verdicts; on a service's machine the next step is one for another clone."""
     known = check.background()
-    after = [changed_files(known.files), known.blamed, (_on_the_branch(check) if remote else "") or known.following]
-    return [(*unit, list(said)) for unit, said in known.causes.items()], list(filter(None, after))
+    elsewhere = _on_the_branch(check) if remote else ""
+    return msgspec.structs.replace(known, following=elsewhere) if elsewhere else known
 
 
 def _on_the_branch(check: Check) -> str:

@@ -11,10 +11,9 @@ from perfvcs.text.duration import duration
 
 def lines(verdict: CiVerdict, width: int = COLUMNS) -> list[str]:
     """The report as `perf check` prints it, or why there is none, and the error receipt."""
-    causes = {(job, uid): said for job, uid, said in verdict.causes}
     found: list[str] = []
     if verdict.report.changes:
-        found += [screen(verdict.report, causes=causes, following=verdict.following, width=width), ""]
+        found += [screen(verdict.report, causes=verdict.by_unit, following=verdict.following, width=width), ""]
     if not verdict.report.changes or verdict.word in ("failed", "unsettled"):
         pair = f"{revision(verdict.report.baseline)} -> {revision(verdict.report.target)}"
         found += wrap(f"{pair}: {verdict.headline()}", width, subsequent_indent="  ")

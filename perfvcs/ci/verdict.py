@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from perfvcs.check.change import Change, Report
-from perfvcs.check.importance import entries
+from perfvcs.check.importance import Unit, entries
 from perfvcs.check.sentence import sentence
 from perfvcs.ci.receipt import Receipt
 from perfvcs.foreign import UNDECODABLE
@@ -46,11 +46,18 @@ class Alarm(msgspec.Struct, frozen=True):
     text: str
 
 
+class CausesOfUnit(NamedTuple):
+    """What is known of why a unit of a job moved."""
+
+    job: str
+    uid: str
+    lines: list[str]
+
+
 class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """All of it. ``why`` says in words why nothing was measured or settled, or what failed.
 
-    ``causes`` is what is known of why a unit of a job moved, ``following`` what to do next,
-    ``notes`` what else is to be known. ``seconds`` is what it took.
+    ``following`` says what to do next, and ``notes`` what else is to be known. ``seconds`` is what it took.
     """
 
     format: str = FORMAT
@@ -60,9 +67,14 @@ class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
     why: list[str] = []
     alarms: list[Alarm] = []
     notes: list[str] = []
-    causes: list[tuple[str, str, list[str]]] = []
+    causes: list[CausesOfUnit] = []
     following: list[str] = []
     seconds: float = 0.0
+
+    @property
+    def by_unit(self) -> dict[Unit, list[str]]:
+        """The causes by job and unit."""
+        return {(one.job, one.uid): one.lines for one in self.causes}
 
     @property
     def status(self) -> int:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from perfvcs.check import Change, Word
 from perfvcs.text.characters import shorten
@@ -202,6 +202,14 @@ def thin(values: NDArray[np.float64], points: int) -> NDArray[np.int64]:
 def thinned(drawn: int, count: int, what: str = "rows") -> list[str]:
     """The note that goes with ``thin``; none when every row is drawn."""
     return [] if drawn == count else [f"{drawn:,} of {count:,} {what} drawn, including the extremes"]
+
+
+class AxisReach(NamedTuple):
+    """From where to where an axis goes, and how many values or intervals lie beyond."""
+
+    low: float
+    high: float
+    beyond: int
 
 
 def usual(values: NDArray[np.float64]) -> tuple[float, float]:

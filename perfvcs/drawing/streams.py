@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.drawing.bins import BinColumns
+    from perfvcs.statistics.interval import Interval
 
     Floats = NDArray[np.float64]
 
@@ -54,13 +55,13 @@ def stream(rows: UnitRows, columns: BinColumns, top: int) -> Stream:
     amounts, there = _amounts(rows, columns, code[rows.unit], len(kept) + bool(more))
     with np.errstate(invalid="ignore", divide="ignore"):
         parts = amounts.sum(axis=1) / there.sum(axis=0)
-    mean, low, high = _interval(np.where(there, amounts.sum(axis=0), np.nan))
+    whole = _interval(np.where(there, amounts.sum(axis=0), np.nan))
     known = there.any(axis=0)
     x = ((columns.edges[1:] + columns.edges[:-1]) / 2 if columns.step > 1 or columns.unit else columns.edges[:-1])[known]
     units = tuple(rows.units[place] for place in kept.tolist())
     return Stream(
-        x, columns.unit, units, parts[:, known], more, mean[known], low[known], high[known], there.sum(axis=0)[known], columns.step,
-        len(rows.values),
+        x, columns.unit, units, parts[:, known], more, whole.centre[known], whole.low[known], whole.high[known],
+        there.sum(axis=0)[known], columns.step, len(rows.values),
     )  # fmt: skip
 
 
@@ -87,10 +88,11 @@ def _amounts(rows: UnitRows, columns: BinColumns, code: NDArray[np.int64], count
     return sums / np.maximum(times, 1) * _largest(rows), times > 0
 
 
-def _interval(values: Floats) -> tuple[Floats, Floats, Floats]:
+def _interval(values: Floats) -> Interval:
     """Mean and 99 % interval of each column over the rows that are not NaN, by Student's t; NaN if it has fewer than two."""
     import numpy as np
 
+    from perfvcs.statistics.interval import Interval
     from perfvcs.statistics.student import quantile
 
     count = np.isfinite(values).sum(axis=0)
@@ -99,4 +101,4 @@ def _interval(values: Floats) -> tuple[Floats, Floats, Floats]:
         variance = np.nansum((values - mean) ** 2, axis=0) / (count - 1)
         half = quantile((1 + CENTRE_CONFIDENCE) / 2, np.maximum(count - 1, 1)) * np.sqrt(variance / count)
     half = np.where(count > 1, half, np.nan)
-    return mean, mean - half, mean + half
+    return Interval(mean, mean - half, mean + half)

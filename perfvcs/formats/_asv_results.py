@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby, product
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from perfvcs.formats._asv_kinds import KIND_METRICS, RESULT_COLUMNS, TRACKED, VERSION_DIGITS
 from perfvcs.formats._readings import Value
@@ -149,10 +149,18 @@ def files(profiles: Iterable[Profile]) -> Iterator[tuple[str, bytes]]:
     yield "benchmarks.json", written({**{name: about.fields(name) for name, about in known.items()}, "version": 2})
 
 
-def _parts(uid: str, word: str) -> tuple[str, str | None, str | None]:
-    """The name, the version and the arguments of a unit, as the reader joined them; other units get a name that tells their kind."""
+class _AsvUnit(NamedTuple):
+    """The parts of a unit's id, as the reader joined them."""
+
+    name: str
+    version: str | None = None
+    arguments: str | None = None
+
+
+def _parts(uid: str, word: str) -> _AsvUnit:
+    """Of a unit of asv, or of another one, whose name then says of which kind it is."""
     match = UNIT_PATTERN.fullmatch(uid)
     if match and KIND_METRICS.get(match[1].rpartition(".")[2].partition("_")[0], TRACKED) == KIND_METRICS.get(word, TRACKED):
-        return match[1], match[2], match[3]
+        return _AsvUnit(match[1], match[2], match[3])
     before, dot, last = uid.rpartition(".")
-    return (f"{before}{dot}{word}_{last}" if last.isidentifier() else f"{uid}.{word}"), None, None
+    return _AsvUnit(f"{before}{dot}{word}_{last}" if last.isidentifier() else f"{uid}.{word}")

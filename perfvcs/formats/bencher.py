@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import msgspec
 
@@ -17,12 +17,24 @@ from perfvcs.validity import Malformed
 
 SIGNATURE = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:lower_|upper_)?value"\s*:')
 NANO = 1e9
-# its own measures: our metric, what it is, and by what a value is divided
-MEASURES = {
-    "latency": ("wall", Metric("s"), NANO), "throughput": ("throughput", Metric("ops/s", "higher"), 1.0),
-    "file-size": ("file-size", Metric("B", "lower", "deterministic"), 1.0), "build-time": ("build-time", Metric("s"), 1.0),
-    "instructions": ("instructions", Metric("", "lower"), 1.0), "estimated-cycles": ("estimated-cycles", Metric("", "lower"), 1.0),
-}  # fmt: skip
+
+
+class Measure(NamedTuple):
+    """A measure of Bencher's as a metric of ours: its name, what it is, and by what values are divided."""
+
+    name: str
+    metric: Metric
+    divisor: float = 1.0
+
+
+MEASURES = {  # its own ones
+    "latency": Measure("wall", Metric("s"), NANO),
+    "throughput": Measure("throughput", Metric("ops/s", "higher")),
+    "file-size": Measure("file-size", Metric("B", "lower", "deterministic")),
+    "build-time": Measure("build-time", Metric("s")),
+    "instructions": Measure("instructions", Metric("", "lower")),
+    "estimated-cycles": Measure("estimated-cycles", Metric("", "lower")),
+}
 
 
 class _Value(msgspec.Struct):
@@ -58,29 +70,26 @@ class Bencher:
         for uid, values in found.items():
             columns: dict[str, list[Value]] = {}
             for measure, value in values.items():
-                name, _, over = known[measure]
+                name, over = known[measure].name, known[measure].divisor
                 given = {"low": value.lower_value, "high": value.upper_value}
                 bounds = {word: bound / over for word, bound in given.items() if bound is not None}
                 columns |= summary(name, None if value.value is None else value.value / over, **bounds)
             readings.append(Reading(uid, columns))
-        return profile_of(document, "bencher", readings, {name: about for name, about, _ in known.values()})
+        return profile_of(document, "bencher", readings, {one.name: one.metric for one in known.values()})
 
     def encode(self, profile: Profile) -> bytes:
         """The mean of each unit, size and metric; wall time is latency, in nanoseconds. Raises Malformed without values."""
         from perfvcs.formats._rounds import benchmarks, written
 
-        names = {ours: (theirs, over) for theirs, (ours, _, over) in MEASURES.items()}
+        names = {ours.name: (theirs, ours.divisor) for theirs, ours in MEASURES.items()}
         found: dict[str, dict[str, dict[str, float]]] = {}
         for one in benchmarks(profile):
             measure, over = names.get(one.metric, (one.metric, 1.0))
             found.setdefault(one.name, {})[measure] = {"value": one.mean * over}
         return written(found)
 
-    def _about(self, measure: str) -> tuple[str, Metric, float]:
-        name, known, over = MEASURES.get(measure, (usable(measure), Metric("", "none"), 1.0))
+    def _about(self, measure: str) -> Measure:
+        name, known, divisor = MEASURES.get(measure, Measure(usable(measure), Metric("", "none")))
         unit = self.unit.get(measure)
-        return (
-            name,
-            metric(known.unit if unit is None else unit, self.better.get(measure, known.better)),
-            over if unit is None else 1.0,
-        )
+        about = metric(known.unit if unit is None else unit, self.better.get(measure, known.better))
+        return Measure(name, about, divisor if unit is None else 1.0)

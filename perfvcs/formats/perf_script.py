@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from perfvcs.formats._metric import usable
 from perfvcs.formats._readings import lines_of, number
@@ -47,15 +47,23 @@ class PerfScript:
         return counted.profile(document, "perf-script")
 
 
-def _samples(lines: list[str]) -> Iterator[tuple[str, float, list[str]]]:
-    """The metric, the weight and the stack of each sample, root first; one without a stack is its program."""
+class _Sample(NamedTuple):
+    """What was sampled, how much of it the sample stands for, and the stack, root first."""
+
+    metric: str
+    weight: float
+    stack: list[str]
+
+
+def _samples(lines: list[str]) -> Iterator[_Sample]:
+    """All samples; one without a stack is its program."""
     above, stack = None, list[str]()
     for line in lines:
         if above is not None and not line.strip():
             event = above["event"].partition(":")[0]
             metric = BUSY if event in CLOCKS else usable(event)
             metric = f"{metric}_" if metric == SAMPLES else metric
-            yield metric, number(above["period"] or "") or 1.0, stack[::-1] or [above["program"]]
+            yield _Sample(metric, number(above["period"] or "") or 1.0, stack[::-1] or [above["program"]])
             above, stack = None, []
         elif above is not None:
             stack += _frame(line.strip())

@@ -128,21 +128,20 @@ def between(course: Course, steps: Sequence[ChangePoint], commits: Sequence[str]
     inflation = batches(np.clip(residuals(values, cuts) / spread, -3.0, 3.0), cuts)
     spans = [(start, end) for start, end in zip([0, *starts], [*ends, len(values)], strict=True) if start < end]
     return [
-        Level(
-            commits[course.places[start]],
-            commits[course.places[end - 1]],
-            *_ends(level(values[start:end], spread[start:end]), inflation),
+        _level(
+            commits[course.places[start]], commits[course.places[end - 1]], level(values[start:end], spread[start:end]), inflation
         )
         for start, end in spans
     ]
 
 
-def _ends(estimate: statistics.LevelEstimate, inflation: float) -> tuple[float, float | None, float | None]:
-    """The centre of a level with its 99 % interval."""
+def _level(first: str, last: str, estimate: statistics.LevelEstimate, inflation: float) -> Level:
+    """The level of a stretch of commits with its 99 % interval."""
     from perfvcs.statistics.student import point
 
     if estimate.n < 2:
-        return exp(estimate.centre), None, None
+        return Level(first, last, exp(estimate.centre))
     half = point(1 - CONFIDENCE, estimate.n - 1) * (estimate.error * inflation) ** 0.5
     known = estimate.centre + half < LARGEST_EXPONENT
-    return exp(estimate.centre), *((exp(estimate.centre - half), exp(estimate.centre + half)) if known else (None, None))
+    ends = (exp(estimate.centre - half), exp(estimate.centre + half)) if known else (None, None)
+    return Level(first, last, exp(estimate.centre), *ends)

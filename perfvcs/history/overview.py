@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -80,6 +80,15 @@ def overview_of(repository: Repository, names: Sequence[str] = (), *, metric: st
     return repository.index.consistent(lambda: _overview(repository, names, metric))
 
 
+class _Course(NamedTuple):
+    """All lines, the courses of those that were asked for, along which revision or range, and its commits, oldest first."""
+
+    lines: dict[int, Line]
+    courses: dict[int, Course]
+    revision: Fixed
+    commits: list[str]
+
+
 def _overview(repository: Repository, names: Sequence[str], metric: str) -> Overview:
     known, courses, revision, commits = _read(repository, names, metric)
     merged = repository.index.commits() - set(commits)
@@ -125,17 +134,14 @@ def _is_short(course: Course, judged: JudgedLine | None) -> bool:
     return len(course.levels) < SHORTEST_SERIES and not in_turns
 
 
-def _read(
-    repository: Repository, names: Sequence[str], metric: str
-) -> tuple[dict[int, Line], dict[int, Course], Fixed, list[str]]:
-    """All lines, the courses of those that were asked for, along which revision or range, and its commits, oldest first."""
+def _read(repository: Repository, names: Sequence[str], metric: str) -> _Course:
     known = repository.index.lines()
     numbers, named = _asked(repository, known, names)
     if metric:
         numbers = _measuring(known, numbers, metric)
     revision = repository.project.fixed(named)
     commits = list(repository.project.walk(revision, straight=True))[::-1]
-    return known, repository.index.courses(numbers, commits), revision, commits
+    return _Course(known, repository.index.courses(numbers, commits), revision, commits)
 
 
 def _asked(repository: Repository, lines: dict[int, Line], names: Sequence[str]) -> tuple[list[int], str]:

@@ -12,7 +12,7 @@ import msgspec
 
 from perfvcs.index.database import Database, Result
 from perfvcs.index.entries import PATH_QUERY, WITHIN_COMMITS, SeriesEntry, entries, order
-from perfvcs.index.filling import INDEX_SCHEMA, INDEX_VERSION, Details, Number, unpack
+from perfvcs.index.filling import INDEX_SCHEMA, INDEX_VERSION, Details, Number, OfExecution, unpack
 from perfvcs.index.former import FormerNames
 from perfvcs.index.levels import LEVEL_RECORD
 from perfvcs.index.lines import Course, Line, Parts, Spreads, courses, joined, lines, spreads
@@ -305,8 +305,8 @@ class Index:
             self.findings.close()
 
 
-def _placed(values: Iterable[tuple[int, int, Number]]) -> dict[Place, Number]:
-    return {(binary, execution): value for binary, execution, value in values}
+def _placed(values: Iterable[OfExecution[Number]]) -> dict[Place, Number]:
+    return {(one.build, one.number): one.value for one in values}
 
 
 def _json(commits: Iterable[str]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -57,6 +57,14 @@ SELECT p.id, p.commit_id, p.job, p.environment FROM profiles p JOIN commits c ON
 MARKED = "UPDATE commits SET mark = (mark | :mark) - (mark & :mark) WHERE id = :commit"
 
 
+class OfExecution(NamedTuple, Generic[Number]):
+    """A value of one execution, which its build and its number name."""
+
+    build: int
+    number: int
+    value: Number
+
+
 class Details(msgspec.Struct, frozen=True, array_like=True):
     """The fields that each header has for itself; the rest is shared by many."""
 
@@ -64,9 +72,9 @@ class Details(msgspec.Struct, frozen=True, array_like=True):
     design: Design
     notes: dict[str, str]
     warnings: list[str]
-    paces: list[tuple[int, int, float]] = []  # build and number of an execution, and the machine's pace in it
-    turns: list[tuple[int, int, int]] = []  # and its place in its block
-    seeds: list[tuple[int, int, int]] = []  # and its seed
+    paces: list[OfExecution[float]] = []  # of the machine
+    turns: list[OfExecution[int]] = []  # its place in its block
+    seeds: list[OfExecution[int]] = []
 
 
 class Filling:
@@ -176,8 +184,8 @@ class Filling:
         return profile, number, uid, metric, summary.size, executions, binaries, summary.sizes, medians
 
 
-def _listed(values: Mapping[Place, Number]) -> list[tuple[int, int, Number]]:
-    return [(binary, execution, value) for (binary, execution), value in values.items()]
+def _listed(values: Mapping[Place, Number]) -> list[OfExecution[Number]]:
+    return [OfExecution(build, number, value) for (build, number), value in values.items()]
 
 
 def _mark(name: str) -> int:

@@ -94,13 +94,14 @@ class LastVerdicts:
         """Everything that is remembered, the newest first, as far as it is asked for."""
         sql = "SELECT number, baseline, target, report, basis, shown FROM verdicts WHERE number < ? ORDER BY number DESC LIMIT 1"
 
-        def before(number: int) -> list[tuple[int, str, str, bytes, str, str]]:
-            return self._database.connection.execute(sql, (number,)).fetchall()
+        def before(number: int) -> tuple[int, Remembered] | None:
+            rows = self._database.connection.execute(sql, (number,)).fetchall()
+            return (rows[0][0], Remembered(*rows[0][1:])) if rows else None
 
         number = (1 << 63) - 1
-        while rows := self._database.attempt(partial(before, number)):
-            number = rows[0][0]
-            yield Remembered(*rows[0][1:])
+        while found := self._database.attempt(partial(before, number)):
+            number, report = found
+            yield report
 
     def of(self, commits: Iterable[str]) -> dict[str, LastVerdict]:
         """The last verdict of each of these commits that has one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.change import NothingToCompare
 from perfvcs.locate.ends import (
@@ -144,8 +144,15 @@ def bisect(
     return found
 
 
-def _ends(repository: Repository, asked: Asked, saved: SavedBisections) -> tuple[str, str, Begun | None]:
+class _ChosenEnds(NamedTuple):
     """Both ends as full ids, and the bisection between them that was begun and fits what is asked for."""
+
+    good: str
+    bad: str
+    begun: Begun | None
+
+
+def _ends(repository: Repository, asked: Asked, saved: SavedBisections) -> _ChosenEnds:
     project = repository.project
     if (
         not asked.good
@@ -154,13 +161,13 @@ def _ends(repository: Repository, asked: Asked, saved: SavedBisections) -> tuple
         and (newest := saved.unfinished())
         and _fits(newest.target, asked.wanted)
     ):
-        return newest.good, newest.bad, newest
+        return _ChosenEnds(newest.good, newest.bad, newest)
     if asked.good:
         good, bad = project.resolve(asked.good), project.resolve(asked.bad or "HEAD")
     else:
         good, bad = default_ends(repository, asked.wanted, asked.bad or "HEAD")
     alike = [one for one in saved.all if (one.good, one.bad) == (good, bad) and _fits(one.target, asked.wanted)]
-    return good, bad, alike[-1] if alike and not asked.afresh else None
+    return _ChosenEnds(good, bad, alike[-1] if alike and not asked.afresh else None)
 
 
 def _fits(target: Target, wanted: TargetFilter) -> bool:

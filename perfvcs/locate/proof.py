@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -48,6 +48,12 @@ class RelativeEffect(msgspec.Struct, frozen=True):
     real: bool
 
 
+class _MeanInterval(NamedTuple):
+    mean: float
+    low: float
+    high: float
+
+
 def effect(a: Sequence[float], b: Sequence[float], delta: float, *, exact: bool) -> RelativeEffect:
     """The difference of b from a, relative to a; values of one place in both lists are of one block.
 
@@ -89,16 +95,16 @@ def judge(levels: VersionValues, delta: float) -> Experiment:
     return Experiment(word, share, *shares)
 
 
-def _interval(values: Sequence[float], *, exact: bool) -> tuple[float, float, float]:
+def _interval(values: Sequence[float], *, exact: bool) -> _MeanInterval:
     """The mean of values, and the interval that holds it by Student's t."""
     mean = sum(values) / len(values)
     if exact:
-        return mean, mean, mean
+        return _MeanInterval(mean, mean, mean)
     if len(values) < 2:
-        return mean, float("-inf"), float("inf")
+        return _MeanInterval(mean, float("-inf"), float("inf"))
     from statistics import stdev
 
     from scipy.special import stdtrit
 
     half = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2)) * stdev(values) / len(values) ** 0.5
-    return mean, mean - half, mean + half
+    return _MeanInterval(mean, mean - half, mean + half)

@@ -60,7 +60,7 @@ class LeftOutSampler:
         def keep() -> None:
             with self._database.transaction() as connection:
                 ((number,),) = connection.execute("SELECT coalesce(max(number), 0) + 1 FROM left_out").fetchall()
-                rows = [(target, *row, baseline, number) for row in left_out.rows]
+                rows = [(target, *row, baseline, number) for row in left_out.units]
                 connection.execute("DELETE FROM left_out WHERE target = ?", (target,))
                 connection.executemany("INSERT INTO left_out VALUES (?, ?, ?, ?, ?, ?)", rows)
                 connection.execute("DELETE FROM left_out WHERE number <= ?", (number - MOST_TARGETS,))

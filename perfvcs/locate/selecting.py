@@ -24,6 +24,14 @@ from perfvcs.state import State
 TESTS = "pytest"  # the collector whose units can be left out one by one
 
 
+class LeftOutUnit(NamedTuple):
+    """A unit of a job (its label) under a collector; the unit "" is the whole job."""
+
+    job: str
+    collector: str
+    uid: str
+
+
 class LeftOut(NamedTuple):
     """What need not be measured: whole jobs by label and collector, and tests of others; ``sampled`` is measured all the same."""
 
@@ -32,10 +40,10 @@ class LeftOut(NamedTuple):
     sampled: tuple[BenchmarkUnit, ...]
 
     @property
-    def rows(self) -> tuple[tuple[str, str, str], ...]:
-        """All of them as label, collector and unit; the unit "" is the whole job."""
-        whole = [(*cell, "") for cell in self.jobs]
-        return tuple(sorted([*whole, *((*cell, name) for cell, names in self.tests.items() for name in names)]))
+    def units(self) -> tuple[LeftOutUnit, ...]:
+        """All of them, sorted."""
+        whole = [LeftOutUnit(*cell, "") for cell in self.jobs]
+        return tuple(sorted([*whole, *(LeftOutUnit(*cell, name) for cell, names in self.tests.items() for name in names)]))
 
 
 @dataclass(frozen=True)

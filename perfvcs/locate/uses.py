@@ -31,6 +31,15 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Parts).decode
 
 
+class _PackedRow(NamedTuple):
+    """A row as the database keeps it."""
+
+    blob: str
+    uses: bytes
+    names: bytes
+    parts: bytes | None
+
+
 class _Row(NamedTuple):
     """One file as it is kept: the words of its imports and includes, its names with a NUL between them, and all parts.
 
@@ -50,9 +59,9 @@ class _Row(NamedTuple):
         return cls(blob, str(uses, "utf-8", "surrogatepass").split("\0") if uses else [], names, None)
 
     @property
-    def packed(self) -> tuple[str, bytes, bytes, bytes | None]:
+    def packed(self) -> _PackedRow:
         """What the database keeps."""
-        return self.blob, "\0".join(self.uses).encode("utf-8", "surrogatepass"), self.names, self.parts
+        return _PackedRow(self.blob, "\0".join(self.uses).encode("utf-8", "surrogatepass"), self.names, self.parts)
 
 
 class Sources:

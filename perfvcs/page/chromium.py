@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.text.characters import shorten
@@ -60,8 +60,7 @@ class Chromium:
             )
         with tempfile.TemporaryDirectory(prefix="perfvcs-", ignore_cleanup_errors=True) as folder:
             arguments = [program, *CHROMIUM_FLAGS, f"--user-data-dir={folder}", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-            pid, commands, answers = _spawn(program, arguments)
-            browser = cls(pid, commands, answers)
+            browser = cls(*_spawn(program, arguments))
             try:
                 browser._open()
                 yield browser
@@ -138,8 +137,16 @@ class Chromium:
         os.close(self._answers)
 
 
-def _spawn(program: str, arguments: list[str]) -> tuple[int, int, int]:
-    """A process in a group of its own that reads commands from descriptor 3 and writes answers to 4; our ends of both pipes."""
+class _Spawned(NamedTuple):
+    """A process that reads commands from one pipe and writes answers to another; our ends of both."""
+
+    pid: int
+    commands: int
+    answers: int
+
+
+def _spawn(program: str, arguments: list[str]) -> _Spawned:
+    """A process in a group of its own, whose ends of the pipes are the descriptors 3 and 4."""
     theirs, commands = os.pipe()
     answers, back = os.pipe()
     # A descriptor that has the wanted number already would stay closed on exec.
@@ -155,4 +162,4 @@ def _spawn(program: str, arguments: list[str]) -> tuple[int, int, int]:
     finally:
         for end in (theirs, back, *high):
             os.close(end)
-    return pid, commands, answers
+    return _Spawned(pid, commands, answers)

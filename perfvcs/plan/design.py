@@ -23,7 +23,13 @@ UNPROMISING_DF = 2  # degrees of freedom up to which nothing can be promised
 LARGEST_FACTOR = 4  # the most that a number of measurements is raised by
 CLEAR = 0.75  # share of an effect that delta may be; the estimate of an effect of delta itself is below it half of the time
 
-Interval = tuple[float, float, float]  # what to plan with, and from where to where it may lie
+
+class PlannedDeviation(NamedTuple):
+    """The deviation of a pair's difference to plan with, and the interval in which it is with 80 %."""
+
+    likely: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,7 @@ def reachable(variation: Variation, count: int) -> float | None:
     if variation.difference is None or variation.df < 1 or count < FEWEST_REPLICATES:
         return None
     whole, drawn = _deviations(variation)
-    found = settled((drawn if count >= FEWEST_PAIRS else whole)[0], count)
+    found = settled((drawn if count >= FEWEST_PAIRS else whole).likely, count)
     return None if found is None else expm1(min(found, 700.0))
 
 
@@ -191,8 +197,8 @@ def seconds(survey: Survey, count: int | None, measurements: int, present: int) 
     return (count + survey.warmup) * execution
 
 
-def _deviations(variation: Variation) -> tuple[Interval, Interval]:
-    """The deviation of a pair's difference to plan with, and the interval in which it is with 80 %; and the same with outliers pulled in.
+def _deviations(variation: Variation) -> tuple[PlannedDeviation, PlannedDeviation]:
+    """That of all values, and that with outliers pulled in.
 
     A variance from few executions is as likely too small as too large, and one that is too small misses more than one that is too
     large costs: with df degrees of freedom it is taken df / (df - 2) times, its expectation given what was seen. In a simulation that
@@ -203,7 +209,7 @@ def _deviations(variation: Variation) -> tuple[Interval, Interval]:
     low, high = limits(1.0, variation.df)
     safe = sqrt(variation.df / (variation.df - 2)) if variation.df > UNPROMISING_DF else 1.0
     whole, drawn = (
-        (safe * deviation, low * deviation, high * deviation)
+        PlannedDeviation(safe * deviation, low * deviation, high * deviation)
         for deviation in (variation.difference or 0.0, variation.drawn or variation.difference or 0.0)
     )
     return whole, drawn

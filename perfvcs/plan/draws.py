@@ -37,6 +37,14 @@ class Share(msgspec.Struct, frozen=True):
     blocks: int
 
 
+class _DrawnBlock(NamedTuple):
+    """A block in which all versions shared a seed: its number, the seed, and what is left of the values, by turns."""
+
+    number: int
+    seed: int
+    left: list[float]
+
+
 def explained(sessions: Sequence[Sequence[Drawn]]) -> Share | None:
     """The share that the seed explains, from the versions of sessions that were measured in turns; None where too little is known.
 
@@ -49,10 +57,11 @@ def explained(sessions: Sequence[Sequence[Drawn]]) -> Share | None:
     lost, blocks = 0, 0
     for versions in sessions:
         found = list(_residuals(versions)) if len(versions) > 1 else []
-        for number, (block, seed, row) in enumerate(found):
-            together += [_half(one, other) for one, other in pairwise(row)]
-            if number and found[number - 1][0] == block - 1 and found[number - 1][1] != seed:
-                across.append(_half(found[number - 1][2][-1], row[0]))
+        for block in found:
+            together += [_half(one, other) for one, other in pairwise(block.left)]
+        for before, after in pairwise(found):
+            if before.number == after.number - 1 and before.seed != after.seed:
+                across.append(_half(before.left[-1], after.left[0]))
         lost += 2 * (len(versions) - 1) if found else 0  # means of versions and of places
         blocks += len(found)
     freedom = len(together) - lost, DEPENDENT * (len(across) - 1)
@@ -71,8 +80,8 @@ def _share(ratio: float) -> float:
     return min(max(1 - ratio, 0.0), 1.0)
 
 
-def _residuals(versions: Sequence[Drawn]) -> Iterator[tuple[int, int, list[float]]]:
-    """For each block in which all versions shared a seed: its number, the seed, and what is left of the values, by turns."""
+def _residuals(versions: Sequence[Drawn]) -> Iterator[_DrawnBlock]:
+    """What is left of the values where means of versions and of places in a block are taken out."""
     first = versions[0]
     shared = [
         place
@@ -89,7 +98,7 @@ def _residuals(versions: Sequence[Drawn]) -> Iterator[tuple[int, int, list[float
     effects = {turn: fmean(values) for turn, values in turns.items()}
     for place in shared:
         row = sorted((one.turns[place], one.values[place] - mean) for one, mean in zip(versions, means, strict=True))
-        yield place[1], first.seeds[place], [value - effects[turn] for turn, value in row]
+        yield _DrawnBlock(place[1], first.seeds[place], [value - effects[turn] for turn, value in row])
 
 
 def _half(first: float, second: float) -> float:

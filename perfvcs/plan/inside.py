@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from math import isfinite, isnan, pi, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -79,6 +79,14 @@ def runs(profile: Profile, keys: Collection[Key]) -> dict[Key, Runs]:
     return found
 
 
+class _Levels(NamedTuple):
+    """The relative deviations that the three levels add, pooled over the sessions by degrees of freedom."""
+
+    within: float | None = None
+    executions: float | None = None
+    builds: float | None = None
+
+
 def inside(sessions: Sequence[Runs]) -> Inside | None:
     """What the executions of several profiles show, newest last; None where no execution has two measurements.
 
@@ -93,9 +101,9 @@ def inside(sessions: Sequence[Runs]) -> Inside | None:
     warmup = _warmup(newest)
     kept = [{place: run[warmup:] for place, run in found.items() if len(run) > warmup} for found in sessions]
     last = [np.array(run) for run in (kept[-1] or sessions[-1]).values()]
-    within, executions, builds = _levels([found for found in kept if found])
+    levels = _levels([found for found in kept if found])
     factors = _impact(last)
-    return Inside(within, executions, builds, _finite(factors.factor), _finite(factors.control), warmup, _dependence(last))
+    return Inside(*levels, _finite(factors.factor), _finite(factors.control), warmup, _dependence(last))
 
 
 def _warmup(measurements: Sequence[Sequence[float]]) -> int:
@@ -109,8 +117,7 @@ def _warmup(measurements: Sequence[Sequence[float]]) -> int:
     return int(np.median(seen.counts[seen.steady])) if seen.steady.sum() >= CONVINCING else 0
 
 
-def _levels(sessions: Sequence[Runs]) -> tuple[float | None, float | None, float | None]:
-    """The relative deviations that the three levels add, pooled over the sessions by degrees of freedom."""
+def _levels(sessions: Sequence[Runs]) -> _Levels:
     import numpy as np
 
     from perfvcs.statistics.components import components
@@ -124,13 +131,12 @@ def _levels(sessions: Sequence[Runs]) -> tuple[float | None, float | None, float
         for (build, execution), run in found.items():
             columns += [(float(np.log(value) if positive else value / centre), execution, build, group) for value in run]
     if not columns:
-        return None, None, None
+        return _Levels()
     values, execution_, build_, group_ = (np.array(column) for column in zip(*columns, strict=True))
     seen = components(values, execution_, build_, group_)
     parts = seen.separate()
     pooled = ((parts.within, seen.within_df), (parts.executions, seen.executions_df), (parts.binaries, seen.binaries_df))
-    one, two, three = (_pool(*pair) for pair in pooled)
-    return one, two, three
+    return _Levels(*(_pool(*pair) for pair in pooled))
 
 
 def _pool(variances: NDArray[np.float64], df: NDArray[np.float64]) -> float | None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import date
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
@@ -220,19 +220,25 @@ def _basis(repository: Repository, baseline: State, target: State, method: str, 
     return hashlib.sha256(msgspec.json.encode(about)).hexdigest()
 
 
+class _ModuleFile(NamedTuple):
+    path: str
+    size: int
+    time: int  # of its last change, in ns
+
+
 @cache
-def _code() -> list[tuple[str, int, int]]:
-    """Path, size and time of our own modules: between two releases the version stays as it is, and verdicts need not."""
+def _code() -> list[_ModuleFile]:
+    """The files of our own modules: between two releases the version stays as it is, and verdicts need not."""
     return sorted(_modules(Path(perfvcs.__file__).parent))
 
 
-def _modules(folder: str | Path) -> Iterator[tuple[str, int, int]]:
+def _modules(folder: str | Path) -> Iterator[_ModuleFile]:
     for entry in os.scandir(folder):
         if entry.is_dir(follow_symlinks=False):
             yield from _modules(entry.path)
         elif entry.name.endswith(".py"):
             about = entry.stat()
-            yield entry.path, about.st_size, about.st_mtime_ns
+            yield _ModuleFile(entry.path, about.st_size, about.st_mtime_ns)
 
 
 def measure(

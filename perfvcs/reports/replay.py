@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -32,6 +32,16 @@ SUBSETS = 60  # random subsets of a session's blocks
 BUDGET = 2000  # comparisons of all subsets of a session
 CACHE = "audits.json"
 KEPT_REPLAYS = 8  # replays that the cache holds
+
+
+class ReplayedUnit(NamedTuple):
+    """What one change is about."""
+
+    job: str
+    series: str
+    uid: str
+    size: float | None
+    metric: str
 
 
 class ReplayRecord(msgspec.Struct, frozen=True):
@@ -174,7 +184,7 @@ def replayed(
 
 
 def _records(session: str, host: str, whole: Sequence[Change], subsets: Sequence[Sequence[Change]]) -> list[ReplayRecord]:
-    called: dict[tuple[str, str, str, float | None, str], list[bool]] = defaultdict(list)
+    called: dict[ReplayedUnit, list[bool]] = defaultdict(list)
     for changes in subsets:
         for change in changes:
             called[_unit(change)].append(change.word in CALLED)
@@ -184,8 +194,8 @@ def _records(session: str, host: str, whole: Sequence[Change], subsets: Sequence
     ]  # fmt: skip
 
 
-def _unit(change: Change) -> tuple[str, str, str, float | None, str]:
-    return change.job, change.series, change.uid, change.size, change.metric
+def _unit(change: Change) -> ReplayedUnit:
+    return ReplayedUnit(change.job, change.series, change.uid, change.size, change.metric)
 
 
 def _judged(judge: Judge, pairs: Sequence[Twins]) -> list[Change]:

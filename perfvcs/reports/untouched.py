@@ -78,13 +78,13 @@ def selected(
         return request
     cells = matrix(config, request.jobs)
     selections = [select(repository, config, cells, old, new) for old, new in pairs]
-    rows = set.intersection(*(set(selection.left_out(one_in).rows) for selection in selections))
-    tests, jobs = sum(bool(uid) for *_, uid in rows), sum(not uid for *_, uid in rows)
+    units = set.intersection(*(set(selection.left_out(one_in).units) for selection in selections))
+    tests, jobs = sum(bool(one.uid) for one in units), sum(not one.uid for one in units)
     for selection in selections:
         left = selection.left_out(one_in)
         whole = LeftOut(
-            frozenset(cell for cell in left.jobs if (*cell, "") in rows),
-            {cell: frozenset(uid for uid in names if (*cell, uid) in rows) for cell, names in left.tests.items()},
+            frozenset(cell for cell in left.jobs if (*cell, "") in units),
+            {cell: frozenset(uid for uid in names if (*cell, uid) in units) for cell, names in left.tests.items()},
             left.sampled,
         )
         LeftOutSampler(repository.home).note(selection.baseline.key, selection.target.key, whole)
@@ -92,4 +92,4 @@ def selected(
     said = " and ".join(counted(count, noun) for count, noun in ((jobs, "job"), (tests, "test")) if count) or "nothing"
     more = f"; {counted(again, 'other')} that it cannot touch {'is' if again == 1 else 'are'} measured anyway" if again else ""
     progress.say(f"left out, since the change cannot touch it: {said}{more}")
-    return replace(request, left_out=tuple(sorted(rows)))
+    return replace(request, left_out=tuple(sorted(units)))

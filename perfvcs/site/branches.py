@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.git.branches import Unmerged, unmerged
 from perfvcs.git.command import GitError
@@ -29,6 +29,16 @@ MOST_LISTED_COMMITS = 50  # commits that are listed
 MOST_ROWS = 400  # rows of a table
 BACK = 50  # measured commits before a branch, among which one is comparable
 MOVING = ("degradation", "improvement", "suspected")
+
+
+class _PublishedSeries(NamedTuple):
+    """What a series is about."""
+
+    series: str
+    uid: str
+    size: float | None
+    metric: str
+    environment: str
 
 
 @dataclass(frozen=True)
@@ -126,7 +136,7 @@ class Branches:
         name = verdict.job if verdict.uid == verdict.job else f"{verdict.job}: {verdict.uid}"
         levels = step(verdict.baseline, verdict.target, verdict.unit).replace("->", "→")
         after = "" if verdict.target is None else quantity(verdict.target, verdict.unit)
-        number = self._published.get((verdict.series, verdict.uid, verdict.size, verdict.metric, environment))
+        number = self._published.get(_PublishedSeries(verdict.series, verdict.uid, verdict.size, verdict.metric, environment))
         known = contents.environments.get(environment)
         return model.MovedData(
             benchmark=shorten(name + size, names.BENCHMARK_NAME) if number is None else contents.benchmark(contents.record.series[number]),
@@ -137,10 +147,13 @@ class Branches:
         )  # fmt: skip
 
     @cached_property
-    def _published(self) -> dict[tuple[str, str, float | None, str, str], int]:
+    def _published(self) -> dict[_PublishedSeries, int]:
         """The published series by what they are about."""
         lines = ((number, series.line) for number, series in enumerate(self._contents.record.series))
-        return {(line.job.key, line.uid, line.size, line.metric, line.environment.fingerprint): number for number, line in lines}
+        return {
+            _PublishedSeries(line.job.key, line.uid, line.size, line.metric, line.environment.fingerprint): number
+            for number, line in lines
+        }
 
     def _commit(self, commit: str) -> model.CommitData:
         place = self._contents.places.get(commit)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from perfvcs.statistics.difference import Difference
+    from perfvcs.statistics.interval import Interval
 
 MOST_RANKED_PAIRS = 200  # pairs: their 20,100 means are still cheap, and nobody measures more
 
@@ -39,7 +40,8 @@ def signed_rank(first: ArrayLike, second: ArrayLike, confidence: float = 0.99) -
     known = np.isfinite(gaps).all(axis=1)
     estimate, low, high = np.full(groups, np.nan), np.full(groups, -np.inf), np.full(groups, np.inf)
     if known.any():
-        estimate[known], low[known], high[known] = _shift(gaps[known], confidence)
+        shift = _shift(gaps[known], confidence)
+        estimate[known], low[known], high[known] = shift.centre, shift.low, shift.high
     p = np.full(groups, np.nan)
     for group in np.flatnonzero(known):
         p[group] = _chance(gaps[group], float(rounding[group, 0]))
@@ -58,8 +60,10 @@ def depth(n: int, confidence: float = 0.99) -> int:
     return int(np.searchsorted(below, (1 - confidence) / 2 * (1 + 1e-12), side="right"))
 
 
-def _shift(gaps: NDArray[np.float64], confidence: float) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _shift(gaps: NDArray[np.float64], confidence: float) -> Interval:
     import numpy as np
+
+    from perfvcs.statistics.interval import Interval
 
     groups, n = gaps.shape
     rows, columns = np.triu_indices(n)
@@ -71,8 +75,8 @@ def _shift(gaps: NDArray[np.float64], confidence: float) -> tuple[NDArray[np.flo
     estimate = np.median(means, axis=1)
     k = depth(n, confidence)
     if not k:
-        return estimate, np.full(groups, -np.inf), np.full(groups, np.inf)
-    return estimate, means[:, k - 1], means[:, -k]
+        return Interval(estimate, np.full(groups, -np.inf), np.full(groups, np.inf))
+    return Interval(estimate, means[:, k - 1], means[:, -k])
 
 
 def _chance(gaps: NDArray[np.float64], rounding: float) -> float:

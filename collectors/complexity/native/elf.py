@@ -7,7 +7,7 @@ import struct
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perfvcs.collectors.complexity.native.reading import Unresolved
 
@@ -19,6 +19,14 @@ HOOK = b"__fentry__"
 ENDBR = b"\xf3\x0f\x1e\xfa"
 LARGEST_ELF = 1 << 31  # bytes of a file; debug information of the largest browsers is of that order
 X86_64 = 62
+
+
+class _Segment(NamedTuple):
+    """A part of the file that is loaded: where, how many bytes, and from which place in the file."""
+
+    address: int
+    size: int
+    offset: int
 
 
 @dataclass(frozen=True)
@@ -100,9 +108,9 @@ class Elf:
         return [one.replace("${ORIGIN}", origin).replace("$ORIGIN", origin) for path in paths for one in path.split(":") if one]
 
     @cached_property
-    def _segments(self) -> list[tuple[int, int, int]]:
+    def _segments(self) -> list[_Segment]:
         return [
-            (segment["p_vaddr"], segment["p_filesz"], segment["p_offset"])
+            _Segment(segment["p_vaddr"], segment["p_filesz"], segment["p_offset"])
             for segment in self.file.iter_segments()
             if segment["p_type"] == "PT_LOAD"
         ]

@@ -11,7 +11,7 @@ import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.collector import CollectError, Run
 from perfvcs.collectors._shared.execution import launched
@@ -150,8 +150,10 @@ def _read(
     numbers = {uid: number for number, uid in enumerate(dict.fromkeys(one.uid for one in targets))}
     of_target = np.array([numbers[one.uid] for one in targets], np.int64)
     parts = [_thread(path, addresses, of_target, outermost=request.outermost) for path in paths]
-    which = np.concatenate([np.empty(0, np.int64), *(part[0] for part in parts)])
-    target, start, end, word = (np.concatenate([np.empty(0, np.int64), *(part[at] for part in parts)]) for at in (1, 2, 3, 4))
+    nothing = np.empty(0, np.int64)
+    which, target, start, end, word = (
+        np.concatenate(column) for column in zip(_ThreadCalls(*[nothing] * 5), *parts, strict=True)
+    )
     size = _sizes(target, word.astype(np.uint64), targets)
     order = np.argsort(which, kind="stable")
     which, size, start, duration = which[order], size[order], start[order], (end - start)[order] / 1e9
@@ -185,10 +187,17 @@ def _bases(path: Path, targets: list[TracedTarget]) -> dict[Path, int]:
     return found
 
 
-def _thread(
-    path: Path, addresses: NDArray[np.int64], of_target: NDArray[np.int64], *, outermost: bool
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The finished calls of one thread in the order of their begin: function, target, times of entry and return, the argument's word."""
+class _ThreadCalls(NamedTuple):
+    """The finished calls of one thread in the order of their begin: function, target, times, and the argument's word."""
+
+    function: NDArray[np.int64]
+    target: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    word: NDArray[np.int64]
+
+
+def _thread(path: Path, addresses: NDArray[np.int64], of_target: NDArray[np.int64], *, outermost: bool) -> _ThreadCalls:
     import numpy as np
 
     content = read_at_most(path, LARGEST_RECORDS)
@@ -223,7 +232,8 @@ def _thread(
         entry, leave, function = entry[keep], leave[keep], function[keep]
     has = (head[entry] >> 2 & 1).astype(bool)
     word = np.where(has, words[np.minimum(at[entry] + 2, len(words) - 1)], 0)
-    return function, target[entry], words[at[entry]].astype(np.int64), words[at[leave]].astype(np.int64), word.astype(np.int64)
+    start, end = (words[at[event]].astype(np.int64) for event in (entry, leave))
+    return _ThreadCalls(function, target[entry], start, end, word.astype(np.int64))
 
 
 def _starts(words: NDArray[np.uint64]) -> NDArray[np.int64]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.samples.estimate import VETO, order_of
 from perfvcs.statistics import difference, huber, period, sessions
@@ -78,6 +78,18 @@ class Contrast:
         return (self.high[number] - self.low[number]) / 2
 
 
+class _Contrasted(NamedTuple):
+    """Many curves compared at once: differences at the ``CONTRAST_COLUMNS``, and p and permutation p of the whole.
+
+    ``widest`` is how far Student's intervals reach if values were pulled in, else 0.
+    """
+
+    parts: list[Difference]
+    p: Floats
+    permuted: Floats
+    widest: Floats
+
+
 def contrasts(
     members: Sequence[tuple[ExecutionLines, bool, Sequence[EarlierSessions]]], confidence: float, alpha: float
 ) -> list[Contrast]:
@@ -109,27 +121,24 @@ def _bucket(
     between = [None if paired or not one.logarithmic else _between(past, one) for one, _, past in members]
     if paired:
         later = [one.later for one in lines if one.later is not None]
-        parts, p, permuted, widest = _in_turns(first, second, later, confidence, alpha)
+        whole = _in_turns(first, second, later, confidence, alpha)
     else:
-        parts, p, permuted = _apart(first, second, between, confidence, alpha)
-        widest = np.zeros(len(lines))
+        whole = _apart(first, second, between, confidence, alpha)
     veto = max(VETO, smallest(m) if paired else smallest(m, k))
     found = []
     for number, (one, spread) in enumerate(zip(lines, between, strict=True)):
         theta, low, high, error = (
             (float(column[0][number]), float(column[1][number]), float(column[2][number]))
-            for column in ([getattr(part, name) for part in parts] for name in ("estimate", "low", "high", "error"))
+            for column in ([getattr(part, name) for part in whole.parts] for name in ("estimate", "low", "high", "error"))
         )
         order = order_of(one.later, known=one.builds or not paired)
-        chances = float(p[number]), float(permuted[number])
-        found.append(Contrast(theta, low, high, error, *chances, veto, float(widest[number]), spread, order))
+        chances = float(whole.p[number]), float(whole.permuted[number])
+        found.append(Contrast(theta, low, high, error, *chances, veto, float(whole.widest[number]), spread, order))
     return found
 
 
-def _in_turns(
-    first: Floats, second: Floats, later: Sequence[NDArray[np.bool_]], confidence: float, alpha: float
-) -> tuple[list[Difference], Floats, Floats, Floats]:
-    """Differences at the ``CONTRAST_COLUMNS``, p and permutation p of all, and how far Student's intervals reach if values were pulled in.
+def _in_turns(first: Floats, second: Floats, later: Sequence[NDArray[np.bool_]], confidence: float, alpha: float) -> _Contrasted:
+    """Each pair by its difference.
 
     The period effect is removed where the orders are known (``later``: of all, or of none). Sign flips permute the
     largest |t| of all columns of the lines. If they veto a change of values that were pulled in, these may have been the pairs of the
@@ -152,7 +161,7 @@ def _in_turns(
     if vetoed.any():
         plain = [difference.paired(*columns[part], confidence) for part in CONTRAST_COLUMNS]
         parts = [period.chosen(vetoed, one, other) for one, other in zip(plain, parts, strict=True)]
-    return parts, p, permuted, widest
+    return _Contrasted(parts, p, permuted, widest)
 
 
 def _together(first: Floats, second: Floats, shifts: Sequence[huber.Shift]) -> Floats:
@@ -180,8 +189,8 @@ def _least(parts: Sequence[Difference]) -> Floats:
 
 def _apart(
     first: Floats, second: Floats, between: Sequence[sessions.Spread | None], confidence: float, alpha: float
-) -> tuple[list[Difference], Floats, Floats]:
-    """Welch's differences at the ``CONTRAST_COLUMNS``, with what sessions differ by from each side; p and permutation p of the whole."""
+) -> _Contrasted:
+    """Each side by its mean, by Welch's t, with what sessions differ by from each side."""
     import numpy as np
 
     from perfvcs.statistics.hotelling import hotelling
@@ -196,7 +205,7 @@ def _apart(
     promising = np.flatnonzero(p <= alpha)
     if len(promising):
         permuted[promising] = two_sample(lines[0][promising], lines[1][promising])
-    return parts, p, permuted
+    return _Contrasted(parts, p, permuted, np.zeros(len(first)))
 
 
 def _between(pasts: Sequence[EarlierSessions], lines: ExecutionLines) -> sessions.Spread | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.check.curves.means import Grouped
+    from perfvcs.check.curves.means import SizeMeans
     from perfvcs.check.points import CasePoints
     from perfvcs.statistics.regression.choice import ModelChoice, Rule
     from perfvcs.statistics.regression.kind import ErrorKind
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Numbers = NDArray[np.int64]
-    Columns = tuple[Floats, Floats, Floats, Floats, Numbers, Numbers]
 
 PUBLISHED = ("constant", "linear", "quadratic")  # kinds of error
 CURVE_KINDS = ("constant", "logarithmic", "linear", "linearithmic", "quadratic")
@@ -63,12 +62,12 @@ class Sides:
         return self.baseline.executions, self.target.executions
 
     @cached_property
-    def grouped(self) -> tuple[Grouped, Grouped]:
+    def grouped(self) -> tuple[SizeMeans, SizeMeans]:
         """For each side the distinct sizes, and the mean and the number of values at each."""
         return means(self.baseline), means(self.target)
 
     @cached_property
-    def levelled(self) -> tuple[Grouped, Grouped]:
+    def levelled(self) -> tuple[SizeMeans, SizeMeans]:
         """The same with the executions at one level."""
         return levelled(self.baseline), levelled(self.target)
 
@@ -269,10 +268,21 @@ def _decided(case: Case, word: Word, reason: str) -> Change:
     return decided_change(case.header, case.uid, None, case.metric, word, reason)
 
 
-def _columns(sides: Sequence[Sides], *, level: bool) -> Columns:
+class _PairColumns(NamedTuple):
     """Sizes and means of the baseline, of the target, and the group of each of either; as ``kind`` and ``pair`` take them."""
+
+    baseline_sizes: Floats
+    baseline_means: Floats
+    target_sizes: Floats
+    target_means: Floats
+    baseline_groups: Numbers
+    target_groups: Numbers
+
+
+def _columns(sides: Sequence[Sides], *, level: bool) -> _PairColumns:
+    """Those of all sides."""
     before, after = (_stacked([(one.levelled if level else one.grouped)[side][:2] for one in sides]) for side in (0, 1))
-    return before[0][0], before[0][1], after[0][0], after[0][1], before[1], after[1]
+    return _PairColumns(before[0][0], before[0][1], after[0][0], after[0][1], before[1], after[1])
 
 
 def _stacked(parts: Sequence[Sequence[Floats]]) -> tuple[list[Floats], Numbers]:

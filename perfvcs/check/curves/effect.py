@@ -95,7 +95,8 @@ class EffectCase:
         """
         import numpy as np
 
-        size, value, _, level, share = self.lines.rows[0]
+        rows = self.lines.rows[0]
+        size, value, level, share = rows.size, rows.value, rows.level, rows.share
         low, high = self.lines.ends
         there = (size <= low, size >= high, size > -np.inf)[part]
         ends = self.contrast.theta[part], self.contrast.low[part], self.contrast.high[part]

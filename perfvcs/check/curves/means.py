@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -11,31 +11,45 @@ if TYPE_CHECKING:
     from perfvcs.check.points import CasePoints
 
     Floats = NDArray[np.float64]
-    Grouped = tuple[Floats, Floats, Floats]
 
 MOST_ROUNDS = 3  # of levels and means in turn: each takes most of what the other left
 FEWEST_LEVEL_ROWS = 3  # rows of an execution whose level is taken out
 ROUNDING = 1e-12  # a level this near to 1 is one
 
 
-def means(points: CasePoints) -> Grouped:
-    """The distinct sizes, the mean of the values at each, and how many these are."""
-    distinct, mean, count, _, _ = _means(points)
-    return distinct, mean, count
+class SizeMeans(NamedTuple):
+    """The distinct sizes in rising order, the mean of the values at each, and how many these are."""
+
+    sizes: Floats
+    mean: Floats
+    counts: Floats
 
 
-def levelled(points: CasePoints) -> Grouped:
-    """The same of values divided by the level of their execution: what it took at its sizes over what all took there, 1 on average.
+class _SizeRows(NamedTuple):
+    """The means, and of each row the place of its size and its weight."""
+
+    means: SizeMeans
+    place: NDArray[np.intp]
+    weight: Floats
+
+
+def means(points: CasePoints) -> SizeMeans:
+    """The means of the values as they are."""
+    return _rows(points).means
+
+
+def levelled(points: CasePoints) -> SizeMeans:
+    """The means of values divided by the level of their execution: what it took at its sizes over what all took there, 1 on average.
 
     Where executions have sizes of their own, a slow one would bend the curve at its sizes. Where all have the same ones, hardly anything
     moves. Values that are not all above 0 are taken as they are, and so are those of executions with fewer than three rows.
     """
     import numpy as np
 
-    distinct, mean, count, place, weight = _means(points)
+    (distinct, mean, count), place, weight = _rows(points)
     rows = np.bincount(points.execution, minlength=points.executions)
     if len(distinct) < FEWEST_LEVEL_ROWS or points.executions < 2 or not (points.value > 0).all():
-        return distinct, mean, count
+        return SizeMeans(distinct, mean, count)
     share = np.bincount(points.execution, weight, points.executions)
     level = np.ones(points.executions)
     for _ in range(MOST_ROUNDS):
@@ -45,14 +59,13 @@ def levelled(points: CasePoints) -> Grouped:
         level /= (level * share).sum() / share.sum()
         level = np.where(np.abs(level - 1) <= ROUNDING, 1.0, level)
         mean = np.bincount(place, points.value / level[points.execution] * weight) / count
-    return distinct, mean, count
+    return SizeMeans(distinct, mean, count)
 
 
-def _means(points: CasePoints) -> tuple[Floats, Floats, Floats, NDArray[np.intp], Floats]:
-    """The same as ``means``, and of each row the place of its size and its weight."""
+def _rows(points: CasePoints) -> _SizeRows:
     import numpy as np
 
     distinct, place = np.unique(points.size, return_inverse=True)
     weight = np.ones(len(place)) if points.weight is None else points.weight.astype(np.float64)
     count = np.bincount(place, weight).astype(np.float64)
-    return distinct, np.bincount(place, points.value * weight) / count, count, place, weight
+    return _SizeRows(SizeMeans(distinct, np.bincount(place, points.value * weight) / count, count), place, weight)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from perfvcs.statistics.regression.models import Fit
 
     Floats = NDArray[np.float64]
-    Rows = tuple[Floats, Floats, NDArray[np.int64], Floats, Floats]
 
 FEWEST_SIZES = 3
 COMMON_SHARE = 0.8  # of either side's rows at sizes that half of the executions of both sides have: the others are left out
@@ -27,6 +26,16 @@ ROUNDING = 1e-13  # a distance below this share of the values is their rounding
 LEAST_DISTANCE = 0.1
 
 
+class ExpectedRows(NamedTuple):
+    """Sizes, values and executions of rows, the values that the common curve expects, and what a share of them is of."""
+
+    size: Floats
+    value: Floats
+    execution: NDArray[np.int64]
+    level: Floats
+    share: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class ExecutionLines:
     """The lines of both sides' executions, or of builds where they were repeated; shape (executions, 4).
@@ -35,9 +44,8 @@ class ExecutionLines:
     ``logarithmic``, else in shares of how far the common curve is from 0, at least a tenth of what it is on average. Its columns: the
     offset at the centre of the sizes, the slope, and the mean distances at both ends as they were, whatever the line says: over the sizes
     up to ``ends[0]``, a tenth of them and of the values at least, and over those from ``ends[1]``.
-    ``rows`` are size, value, execution, expected value and what a share is of, of either side's rows that count; ``members`` the numbers
-    of the executions that count, and ``groups`` the profile and build of each. ``later`` says of each pair whether the target was measured
-    after the baseline; None where that is not known of all.
+    ``rows`` are those of either side that count; ``members`` the numbers of the executions that do, and ``groups`` the profile and build
+    of each. ``later`` says of each pair whether the target was measured after the baseline; None where that is not known of all.
     """
 
     first: Floats
@@ -45,7 +53,7 @@ class ExecutionLines:
     ends: tuple[float, float]
     logarithmic: bool
     builds: bool
-    rows: tuple[Rows, Rows]
+    rows: tuple[ExpectedRows, ExpectedRows]
     members: tuple[NDArray[np.intp], NDArray[np.intp]]
     groups: tuple[NDArray[np.int64], NDArray[np.int64]]
     later: NDArray[np.bool_] | None = None
@@ -94,7 +102,9 @@ def lines(sides: Sides) -> ExecutionLines | None:
     both = groups[0][members[0]], groups[1][members[1]]
     counted = [_counted(part[here], group, builds=several) for part, here, group in zip(found, members, both, strict=True)]
     rows = [
-        (side.size[here], side.value[here], side.execution[here], (share if logarithmic else level)[here], share[here])
+        ExpectedRows(
+            side.size[here], side.value[here], side.execution[here], (share if logarithmic else level)[here], share[here]
+        )
         for side, level, share, here in zip(points, expected, shares, kept, strict=True)
     ]
     later = _later(sides, members) if sides.case.chosen.paired and not several else None

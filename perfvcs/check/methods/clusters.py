@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from math import expm1, inf, log1p, nan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.bounds import Undecided, explained, stated
 from perfvcs.check.change import Change, Word
@@ -100,6 +100,14 @@ class ClusteredSample:
         return raw[0] * self.sample.unit, raw[1] * self.sample.unit
 
 
+class _Replicates(NamedTuple):
+    """The replicates of both sides that are compared with one another, and how sure the interval is to be."""
+
+    baseline: NDArray[np.float64]
+    target: NDArray[np.float64]
+    confidence: float
+
+
 @dataclass(frozen=True)
 class Clusters(PairMethod):
     """Changed where a cluster of measurements moved by at least ``delta``, or where the clusters' shares moved by as many points.
@@ -123,7 +131,7 @@ class Clusters(PairMethod):
     def _views(self, samples: Sequence[ScaledSample]) -> list[ClusteredSample | Change]:
         """Each sample's view with its differences, or its change where there is nothing to cluster."""
         views = [self._view(sample) for sample in samples]
-        rows: list[tuple[NDArray[np.float64], NDArray[np.float64], float]] = []
+        rows: list[_Replicates] = []
         for view in views:
             if isinstance(view, ClusteredSample):
                 rows += _rows(view, self.confidence)
@@ -226,8 +234,8 @@ class Clusters(PairMethod):
         )  # fmt: skip
 
 
-def _rows(view: ClusteredSample, confidence: float) -> Iterable[tuple[NDArray[np.float64], NDArray[np.float64], float]]:
-    """The comparisons and their confidence: the means in each cluster, the share of each, and all values."""
+def _rows(view: ClusteredSample, confidence: float) -> Iterable[_Replicates]:
+    """The comparisons: the means in each cluster, the share of each, and all values."""
     import numpy as np
 
     matched, sides = view.matched, view.sample.sides
@@ -236,10 +244,10 @@ def _rows(view: ClusteredSample, confidence: float) -> Iterable[tuple[NDArray[np
     tests = 2 * len(matched.means[0]) if several else 1
     for columns in (matched.means, matched.shares) if several else (matched.means,):
         for first, second in zip(*columns, strict=True):
-            yield _known(first, builds[0]), _known(second, builds[1]), 1 - (1 - confidence) / tests
+            yield _Replicates(_known(first, builds[0]), _known(second, builds[1]), 1 - (1 - confidence) / tests)
     scale_ = 1.0 if view.logarithmic else view.base
     means = [np.log(side.means()) if view.logarithmic else side.means() / scale_ for side in sides]
-    yield _known(means[0], builds[0]), _known(means[1], builds[1]), confidence
+    yield _Replicates(_known(means[0], builds[0]), _known(means[1], builds[1]), confidence)
 
 
 def _known(row: NDArray[np.float64], builds: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -250,7 +258,7 @@ def _known(row: NDArray[np.float64], builds: NDArray[np.int64]) -> NDArray[np.fl
     return grouped_means(row[there], np.unique(builds[there], return_inverse=True)[1])
 
 
-def _gaps(rows: Sequence[tuple[NDArray[np.float64], NDArray[np.float64], float]]) -> list[Gap]:
+def _gaps(rows: Sequence[_Replicates]) -> list[Gap]:
     """Welch's difference of each row; those of equal counts at once. Fewer than two replicates on a side are unknown."""
     import numpy as np
 

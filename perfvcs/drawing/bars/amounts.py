@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from perfvcs.check import Change
 from perfvcs.drawing.centre import CENTRE_CONFIDENCE, Centre, centre, stated
@@ -94,6 +94,14 @@ class BarAmounts:
         return replace(self, centres=sides, changes=changes)
 
 
+class _LargestOf(NamedTuple):
+    """The sides with the rows of all but the largest values of a column under one number, the values, and how many others there are."""
+
+    sides: list[BarSide]
+    keys: list[Hashable]
+    more: int
+
+
 def bars(
     sides: Sequence[Sequence[UnitRows]], by: Column, stacked: Column | None, statistic: Statistic, top: int, most: int
 ) -> BarAmounts:  # fmt: skip
@@ -102,21 +110,21 @@ def bars(
 
     keys, parts = dict[Hashable, int](), dict[Hashable, int]()
     coded = [_side(pieces, by, stacked, keys, parts) for pieces in sides]
-    coded, keys_shown, more = _cut(coded, "place", list(keys), by, statistic, top)
-    coded, parts_shown, more_parts = _cut(coded, "part", list(parts), stacked, statistic, most)
+    shown = _largest(coded, "place", list(keys), by, statistic, top)
+    divided = _largest(shown.sides, "part", list(parts), stacked, statistic, most)
     centres, means, rows = [], [], []
-    for side in coded:
-        amounts = side.amounts(side.place, len(keys_shown), statistic, own=by in ("execution", "session"))
+    for side in divided.sides:
+        amounts = side.amounts(side.place, len(shown.keys), statistic, own=by in ("execution", "session"))
         if stacked is None:
             centres.append([centre(row[np.isfinite(row)]) for row in amounts])
         else:
-            code = side.place * len(parts_shown) + side.part
-            pieces = np.nan_to_num(side.amounts(code, len(keys_shown) * len(parts_shown), statistic))
-            pieces, known = pieces.reshape(len(keys_shown), len(parts_shown), -1), np.isfinite(amounts)
+            code = side.place * len(divided.keys) + side.part
+            pieces = np.nan_to_num(side.amounts(code, len(shown.keys) * len(divided.keys), statistic))
+            pieces, known = pieces.reshape(len(shown.keys), len(divided.keys), -1), np.isfinite(amounts)
             means.append(pieces.sum(axis=2) / np.maximum(known.sum(axis=1), 1)[:, None])
             centres.append([_plain(total[there]) for total, there in zip(pieces.sum(axis=1), known, strict=True)])
-        rows.append(np.bincount(side.place, minlength=len(keys_shown)).tolist())
-    return BarAmounts(keys_shown, centres, rows, parts_shown if stacked else [], means, (more, more_parts))
+        rows.append(np.bincount(side.place, minlength=len(shown.keys)).tolist())
+    return BarAmounts(shown.keys, centres, rows, divided.keys if stacked else [], means, (shown.more, divided.more))
 
 
 def _plain(values: Floats) -> Centre | None:
@@ -171,17 +179,17 @@ def _coded(rows: UnitRows, column: Column, known: dict[Hashable, int]) -> Number
     return np.array(numbers, dtype=np.int64)[place]
 
 
-def _cut(
+def _largest(
     sides: list[BarSide], name: Literal["place", "part"], keys: list[Hashable], column: Column | None, statistic: Statistic, most: int
-) -> tuple[list[BarSide], list[Hashable], int]:  # fmt: skip
-    """The sides with the rows of all but the largest values of a column under one number, the values, and how many others there are.
+) -> _LargestOf:  # fmt: skip
+    """The ``most`` values of a column with the largest amounts.
 
-    Those that remain come by their amounts, the largest first, or in their own order.
+    They come by their amounts, the largest first, or in their own order.
     """
     import numpy as np
 
     if column is None:
-        return sides, keys, 0
+        return _LargestOf(sides, keys, 0)
     size = np.zeros(len(keys))
     for side in sides:
         amounts = side.amounts(getattr(side, name), len(keys), statistic)
@@ -197,7 +205,7 @@ def _cut(
     shown = [keys[place] for place in kept.tolist()]
     more = len(keys) - len(kept)
     moved = [replace(side, **{name: number[getattr(side, name)]}) for side in sides]
-    return moved, [*shown, REST_BAR] if more else shown, more
+    return _LargestOf(moved, [*shown, REST_BAR] if more else shown, more)
 
 
 def _rank(key: Any) -> tuple[bool, Any]:

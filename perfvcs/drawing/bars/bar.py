@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.drawing.bars.amounts import BarAmounts, Column, text
-from perfvcs.drawing.canvas import CYCLE, FONT, HOVER, INK, canvas, hover, legend, plain, source
+from perfvcs.drawing.canvas import CYCLE, FONT, HOVER, INK, AxisReach, canvas, hover, legend, plain, source
 from perfvcs.drawing.centre import Centre
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import percent, quantity, scale
@@ -38,12 +38,13 @@ class Picture:
 
         found, count, sides = self.found, len(self.found.keys), len(self.styles)
         low, high, beyond = self._reach()
+        cut = [f"{counted(beyond, 'interval')} {plural(beyond, 'reaches', 'reach')} beyond this axis"] if beyond else []
         chosen = scale(max(-low, high), self.unit)
         plot = canvas(
             f"{metric} of {self._counted()}",
             f"{metric} ({chosen.unit})".replace(" ()", ""),
             "",
-            caption=[*notes, *self._stacked_note(), *beyond],
+            caption=[*notes, *self._stacked_note(), *cut],
             height=(ROW + NEXT * (sides - 1)) * count + 110,
             tools="save",
         )
@@ -67,8 +68,8 @@ class Picture:
         legend(plot, entries)
         return plot
 
-    def _reach(self) -> tuple[float, float, list[str]]:
-        """The ends of the axis: zero or beyond all bars, but not beyond much longer intervals; and notes on what is cut off."""
+    def _reach(self) -> AxisReach:
+        """Zero or beyond all bars, but not beyond much longer intervals."""
         import numpy as np
 
         means = [part for side in self.found.means for part in (np.minimum(side, 0).sum(axis=1), np.maximum(side, 0).sum(axis=1))]
@@ -80,12 +81,7 @@ class Picture:
         room = REACH * (max(values) - min(values))
         ends = [end for side in self.found.centres for one in side if one for end in (one.low, one.high) if end is not None]
         low, high = max(min([*values, *ends]), min(values) - room), min(max([*values, *ends]), max(values) + room)
-        beyond = sum(1 for end in ends if end < low or end > high)
-        return (
-            low,
-            high,
-            [f"{counted(beyond, 'interval')} {plural(beyond, 'reaches', 'reach')} beyond this axis"] if beyond else [],
-        )
+        return AxisReach(low, high, sum(1 for end in ends if end < low or end > high))
 
     def _counted(self) -> str:
         count = len(self.found.keys)

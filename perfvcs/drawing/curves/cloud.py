@@ -14,6 +14,7 @@ from perfvcs.drawing.canvas import (
     SKY,
     STYLES,
     Axis,
+    AxisReach,
     bound,
     canvas,
     hover,
@@ -197,15 +198,15 @@ class Cloud:
         lines[-1] += f", {counted(judged, 'row')}" + (f", {drawn:,} drawn" if drawn < judged else "")
         return lines + ([f"{rows - judged:,} rows left out: first calls, or repeated"] if judged < rows else [])
 
-    def _reach(self, axis: Axis) -> tuple[float, float, int]:
-        """The ends of an axis that shows most rows not marked as outliers, and the number of rows beyond it."""
+    def _reach(self, axis: Axis) -> AxisReach:
+        """Most rows that are not marked as outliers."""
         values, marked = self.sample.values[self.order], self.sample.said.get("outlier")
         values = values[(values > 0) | (axis == "linear")]
         fine = self.sample.values[self.order if marked is None else self.order[marked[self.order] != 1]]
         fine = fine[(fine > 0) | (axis == "linear")]
         low, high = usual(fine)
         low = low if low > 0 or axis == "linear" else float(fine.min())
-        return low, high, int(((values < low) | (values > high)).sum())
+        return AxisReach(low, high, int(((values < low) | (values > high)).sum()))
 
     def _bound(self, plot: figure, entries: Entries, ends: list[float]) -> None:
         """Let the axis show all models that are drawn, and of the rows those between the ends."""

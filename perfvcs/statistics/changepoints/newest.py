@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from math import lgamma, log, pi, sqrt
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -171,7 +171,7 @@ def _present_level(
     away = np.concatenate(parts)
     floor = max(float(scale[-1]) * LEAST_SCALE, float(np.abs(series).max()) * 1e-12, 1e-100)
     first, second = (
-        StudentTail(df, spread, np.sort(sign * away[sign * away > 0]), len(away)) for sign, df, spread in _fitted(away, floor)
+        StudentTail(one.df, one.scale, np.sort(one.sign * away[one.sign * away > 0]), len(away)) for one in _fitted(away, floor)
     )
     support = base - since
     widening = sqrt(
@@ -192,8 +192,24 @@ def _deviations(part: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     return [about, part[MEDIAN_WINDOW:] - np.partition(windows, MEDIAN_WINDOW // 2, axis=1)[:, MEDIAN_WINDOW // 2]]
 
 
-def _fitted(away: NDArray[np.float64], floor: float) -> list[tuple[int, float, float]]:
-    """Per side (-1, 1) the degrees of freedom and the scale of a t about 0, from deviations (n,).
+class _FittedTail(NamedTuple):
+    """The side (-1, 1), and the degrees of freedom and the scale of a t about 0."""
+
+    sign: int
+    df: float
+    scale: float
+
+
+class _UsualTails(NamedTuple):
+    """Degrees of freedom (m, 1), the logarithms of their densities' constants, and typical distances of the usual tails."""
+
+    df: NDArray[np.float64]
+    constant: NDArray[np.float64]
+    distances: NDArray[np.float64]
+
+
+def _fitted(away: NDArray[np.float64], floor: float) -> list[_FittedTail]:
+    """The tails on both sides, from deviations (n,).
 
     The likeliest scale for each of several degrees of freedom, and the mean of these fits by their likelihoods (1 / df, and the logarithm
     of the scale): hundreds of values hardly tell normal tails from heavy ones, and the likeliest degrees of freedom alone would be now
@@ -220,12 +236,11 @@ def _fitted(away: NDArray[np.float64], floor: float) -> list[tuple[int, float, f
     # The scale and the degrees of freedom are not known exactly, either.
     rest = share @ (1 / freedom[:, 0]) + 1 / (total[:, 0, 0] - len(prior))
     spread = np.exp((share * np.log(variance[:, :, 0])).sum(axis=1) / 2)
-    return [(sign, 1 / float(rest[turn]), float(spread[turn])) for turn, sign in enumerate((-1, 1))]
+    return [_FittedTail(sign, 1 / float(rest[turn]), float(spread[turn])) for turn, sign in enumerate((-1, 1))]
 
 
 @lru_cache(maxsize=1)
-def _usual_tails() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Degrees of freedom (m, 1), the logarithms of their densities' constants, and typical distances of the usual tails."""
+def _usual_tails() -> _UsualTails:
     import numpy as np
 
     from perfvcs.statistics.student import point
@@ -233,7 +248,7 @@ def _usual_tails() -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np
     freedom = np.array(FREEDOM)[:, None]
     constant = np.array([[lgamma((df + 1) / 2) - lgamma(df / 2) - log(df * pi) / 2] for df in FREEDOM])
     shares = [0.5 + (turn + 0.5) / (2 * PRIOR) for turn in range(PRIOR)]
-    return freedom, constant, np.array([point(2 * (1 - share), PRIOR_DF) for share in shares])
+    return _UsualTails(freedom, constant, np.array([point(2 * (1 - share), PRIOR_DF) for share in shares]))
 
 
 def _extra(variance: NDArray[np.float64] | None) -> float:

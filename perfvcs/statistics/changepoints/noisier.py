@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 from perfvcs.statistics.deviation import NORMAL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy as np
     from numpy.typing import NDArray
 
@@ -58,12 +56,13 @@ def noisier(left: NDArray[np.float64]) -> list[SpreadChange]:
             places.append(low + place)
             chances[low + place] = p
             parts += [(low, low + place), (low + place, high)]
-    found = []
     places.sort()
-    for place, before, after in _spreads(left, places):
-        if max(before, after) >= RATIO * min(before, after):
-            found.append(SpreadChange(place, before, after, chances[place]))
-    return found
+    spreads = [NORMAL * float(np.median(np.abs(part))) for part in np.split(left, places)]
+    return [
+        SpreadChange(place, before, after, chances[place])
+        for place, before, after in zip(places, spreads, spreads[1:], strict=False)
+        if max(before, after) >= RATIO * min(before, after)
+    ]
 
 
 def _split(logs: NDArray[np.float64], total: int) -> tuple[int, float]:
@@ -87,11 +86,3 @@ def _split(logs: NDArray[np.float64], total: int) -> tuple[int, float]:
         return 0, 1.0
     t = sqrt(float(gain[best]) / squares * (n - 2) / dependence(within, 2))
     return place, min(1.0, total * tail(t, n - 2))
-
-
-def _spreads(left: NDArray[np.float64], places: Sequence[int]) -> list[tuple[int, float, float]]:
-    """Per place the spread before and behind it, up to the neighbours."""
-    import numpy as np
-
-    spreads = [NORMAL * float(np.median(np.abs(part))) for part in np.split(left, places)]
-    return list(zip(places, spreads, spreads[1:], strict=False))

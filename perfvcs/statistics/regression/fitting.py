@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.statistics.regression.block import BLOCK_ROWS, RowBlock, blocks
 from perfvcs.statistics.regression.models import (
@@ -93,9 +93,16 @@ def fit(
     return found
 
 
-def _columns(
-    x: ArrayLike, y: ArrayLike, group: ArrayLike | None, weights: ArrayLike | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp], NDArray[np.float64] | None]:
+class _FitColumns(NamedTuple):
+    """The rows of all groups."""
+
+    size: NDArray[np.float64]
+    value: NDArray[np.float64]
+    number: NDArray[np.intp]
+    weight: NDArray[np.float64] | None
+
+
+def _columns(x: ArrayLike, y: ArrayLike, group: ArrayLike | None, weights: ArrayLike | None) -> _FitColumns:
     import numpy as np
 
     size, value = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
@@ -104,7 +111,7 @@ def _columns(
     shapes = {size.shape, value.shape, number.shape, size.shape if weight is None else weight.shape}
     if len(shapes) > 1 or size.ndim != 1:
         raise ValueError("sizes, values, groups and weights must be columns of equal length")
-    return size, value, number, weight
+    return _FitColumns(size, value, number, weight)
 
 
 def _unknown(model: str, total: int, counts: NDArray[np.intp]) -> Fit:
@@ -246,10 +253,16 @@ def _bent(block: RowBlock, flat: FittedLine, low: NDArray[np.float64], high: NDA
     )  # fmt: skip
 
 
-def _explained(
-    n: NDArray[np.intp], count: NDArray[np.intp], squares: NDArray[np.float64], flat: FittedLine
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """What follows from sums of squared residuals of models with so many parameters: r2, adjusted r2 and AICc."""
+class _Explained(NamedTuple):
+    """How well models fit, of the shape of their sums of squared residuals."""
+
+    r2: NDArray[np.float64]
+    adjusted: NDArray[np.float64]
+    aicc: NDArray[np.float64]
+
+
+def _explained(n: NDArray[np.intp], count: NDArray[np.intp], squares: NDArray[np.float64], flat: FittedLine) -> _Explained:
+    """What follows from the sums of squared residuals of models with so many parameters."""
     import numpy as np
 
     df, estimated = n - count, count + 1
@@ -257,4 +270,4 @@ def _explained(
     adjusted = np.where(df > 0, 1 - (1 - share) * (n - 1) / np.maximum(df, 1), np.nan)
     correction = np.where(n > estimated + 1, 2 * estimated * (estimated + 1) / np.maximum(n - estimated - 1, 1), np.inf)
     aicc = np.where(np.isfinite(correction), n * np.log(squares / n) + 2 * estimated + correction, np.inf)
-    return share, adjusted, aicc
+    return _Explained(share, adjusted, aicc)

@@ -70,10 +70,16 @@ def project(
     return tuple(np.where(fine, column, np.nan) for column in columns)
 
 
-def _converged(
-    block: RowBlock, v: NDArray[np.float64], start: NDArray[np.float64], able: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], NDArray[np.bool_], Sums]:
-    """The best shapes from those at the ``start``, where they were found (or are not ``able``), and the sums that belong to them."""
+class _Converged(NamedTuple):
+    """Shapes of groups, where they were found (or are not defined), and the sums that belong to them."""
+
+    theta: NDArray[np.float64]
+    done: NDArray[np.bool_]
+    sums: Sums
+
+
+def _converged(block: RowBlock, v: NDArray[np.float64], start: NDArray[np.float64], able: NDArray[np.bool_]) -> _Converged:
+    """The best shapes from those at the ``start``."""
     import numpy as np
 
     theta, fine = start.copy(), ~able
@@ -109,7 +115,7 @@ def _converged(
         rows = np.repeat(moving, part.lengths)
         live, w, part = live[moving], w[rows], part.only(rows, part.lengths[moving])
         here, step, best, done = here[moving], step[moving], Sums(*(column[moving] for column in best)), done[moving]
-    return theta, fine, found
+    return _Converged(theta, fine, found)
 
 
 def _begin(block: RowBlock, v: NDArray[np.float64], theta: NDArray[np.float64], blind: NDArray[np.bool_]) -> NDArray[np.float64]:

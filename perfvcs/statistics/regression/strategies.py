@@ -150,9 +150,10 @@ def bisection(points: ModelPoints, models: Sequence[str], rule: Rule, steps: int
     open_ = np.full(piece.shape, fill_value=True)
     for _ in range(min(steps, MOST_HALVINGS)):
         here = points.of(open_)
-        number, half, whole = _halve(here, piece[open_])
-        outer = here.pieces(number, len(whole))
-        inner = here.pieces(2 * number + half, 2 * len(whole))
+        pieces, number = np.unique(piece[open_], return_inverse=True)
+        half = _halves(here, number, len(pieces))
+        outer = here.pieces(number, len(pieces))
+        inner = here.pieces(2 * number + half, 2 * len(pieces))
         better: NDArray[np.bool_] = np.logical_and.reduce(_better(outer, inner, models, rule).reshape(-1, 2), axis=1)
         if not better.any():  # nor where no piece is left
             break
@@ -165,13 +166,12 @@ def bisection(points: ModelPoints, models: Sequence[str], rule: Rule, steps: int
     return _apart(points, piece, models, rule)
 
 
-def _halve(points: ModelPoints, piece: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-    """The pieces numbered from 0, for each row which half of its range it is in, and which pieces they are."""
+def _halves(points: ModelPoints, number: NDArray[np.intp], pieces: int) -> NDArray[np.intp]:
+    """For each row, with the number of its piece, which half of the piece's range it is in: 0 or 1."""
     import numpy as np
 
-    pieces, number = np.unique(piece, return_inverse=True)
-    low, high = _ends(points, number, len(pieces))
-    return number, (points.x > (low / 2 + high / 2)[number]).astype(np.intp), pieces
+    low, high = _ends(points, number, pieces)
+    return (points.x > (low / 2 + high / 2)[number]).astype(np.intp)
 
 
 def _better(outer: ModelPoints, inner: ModelPoints, models: Sequence[str], rule: Rule) -> NDArray[np.bool_]:

@@ -28,7 +28,7 @@ MONITOR = 3  # the tool's number for sys.monitoring, one of the two that nobody 
 
 
 class Tree:
-    """The calls of one thread; the lists have an entry per node."""
+    """The calls of one thread; the lists have an entry per node: calls, calls inside itself, and the amount that was counted."""
 
     def __init__(self) -> None:
         self.keys: list[object] = [None]  # codes stay alive with them, so that no other gets their id
@@ -167,9 +167,9 @@ class PythonCounter:
         if not self.clock and not hasattr(sys, "monitoring"):
             sys.settrace(None)
 
-    def trees(self) -> list[tuple[list[tuple[str, str]], list[int], list[int], list[int], list[int]]]:
-        """Per thread the names of the nodes, their parents, calls, calls inside themselves, and amounts."""
-        return [(tree.names, tree.parents, tree.entered, tree.again, tree.amounts) for tree in list(self.threads)]
+    def trees(self) -> list[Tree]:
+        """A tree per thread."""
+        return list(self.threads)
 
 
 class CCounter:
@@ -183,12 +183,14 @@ class CCounter:
         """Count in this thread from here on."""
         self.module.begin(int(self.clock), _of_builtin)
 
-    def trees(self) -> list[tuple[list[tuple[str, str]], list[int], list[int], list[int], list[int]]]:
-        """Per thread the names of the nodes, their parents, calls, calls inside themselves, and amounts."""
+    def trees(self) -> list[Tree]:
+        """A tree per thread, without what is needed to go on counting."""
         found = []
         for names, *columns in self.module.trees():
-            named = [one if isinstance(one, tuple) else ("", "") if one is None else _of_code(one) for one in names]
-            found.append((named, *columns))
+            tree = Tree()
+            tree.names = [one if isinstance(one, tuple) else ("", "") if one is None else _of_code(one) for one in names]
+            tree.parents, tree.entered, tree.again, tree.amounts = columns
+            found.append(tree)
         return found
 
 
@@ -237,10 +239,10 @@ class Process:
         frames: dict[tuple[str, str], int] = {}
         trees = [
             {
-                "frames": [frames.setdefault(name, len(frames)) for name in names],
-                "parents": parents, "entered": entered, "again": again, "amounts": amounts,
+                "frames": [frames.setdefault(name, len(frames)) for name in tree.names],
+                "parents": tree.parents, "entered": tree.entered, "again": tree.again, "amounts": tree.amounts,
             }
-            for names, parents, entered, again, amounts in self.counter.trees()
+            for tree in self.counter.trees()
         ]  # fmt: skip
         try:
             with open(f"{self.folder}/counts-{os.getpid()}.json", "w", encoding="utf-8", errors="backslashreplace") as file:

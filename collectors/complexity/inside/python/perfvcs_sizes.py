@@ -17,6 +17,15 @@ SIZE_ENDINGS = ("_n", "_size", "_count", "_length", "_len", "_num")
 ERROR_CHARACTERS = 200  # characters of an error's text
 
 
+class SizeSource:
+    """How the size of a call is taken: the plan, the argument's number, and the name of its attribute."""
+
+    __slots__ = ("attribute", "index", "plan")
+
+    def __init__(self, plan: str, index: int, attribute: str = "") -> None:
+        self.plan, self.index, self.attribute = plan, index, attribute
+
+
 def number(size: Any) -> float:
     """A size as a float; raises what the conversion raises, ValueError for what is not finite."""
     if isinstance(size, (str, bytes, bytearray)):
@@ -124,7 +133,7 @@ class Guess:
         self.index = 0
         self.attribute = ""
         self.chosen: Callable[[Any, int], None] | None = None
-        self.seen: dict[tuple[type, ...], tuple[str, int, str]] = {}
+        self.seen: dict[tuple[type, ...], SizeSource] = {}
 
     def __call__(self, *values: Any) -> float:
         """The size of a call with these values of all parameters; NaN where there is none."""
@@ -152,36 +161,35 @@ class Guess:
         kinds = tuple(map(type, values))
         if kinds not in self.seen:
             found = self.candidates(values)
-            self.seen[kinds] = found[0] if found else ("none", 0, "")
+            self.seen[kinds] = choice = found[0] if found else SizeSource("none", 0)
             if found and len(self.seen) < 100:
-                choice = found[0]
-                rivals = [other for other in found[1:] if other[0] == choice[0]]
+                rivals = [other for other in found[1:] if other.plan == choice.plan]
                 self.report(self.describe(choice), ambiguous=bool(rivals))
-        self.plan, self.index, self.attribute = self.seen[kinds]
+        choice = self.seen[kinds]
+        self.plan, self.index, self.attribute = choice.plan, choice.index, choice.attribute
         self.kind = kinds[self.index]
         if self.chosen is not None:
             self.chosen(self.kind if self.plan == "len" else None, self.index)
 
-    def describe(self, choice: tuple[str, int, str]) -> str:
+    def describe(self, choice: SizeSource) -> str:
         """A choice as an expression that can be given as the size."""
-        plan, index, attribute = choice
-        name = self.names[index] + (f".{attribute}" if attribute else "")
-        return f"len({name})" if "len" in plan else name
+        name = self.names[choice.index] + (f".{choice.attribute}" if choice.attribute else "")
+        return f"len({name})" if "len" in choice.plan else name
 
-    def candidates(self, values: tuple[Any, ...]) -> list[tuple[str, int, str]]:
+    def candidates(self, values: tuple[Any, ...]) -> list[SizeSource]:
         """All that could be the size, likeliest first: containers, the object itself, integers by name, its members, texts."""
         given = list(enumerate(values))[1 if self.own else 0 :]
         given.sort(key=lambda pair: self.names[pair[0]] in self.last)
-        found: list[tuple[str, int, str]] = []
-        found += [("len", index, "") for index, value in given if sized(value) and not isinstance(value, (str, bytes))]
+        found = [SizeSource("len", index) for index, value in given if sized(value) and not isinstance(value, (str, bytes))]
         if self.own and not self.len_method and sized(values[0]) and not isinstance(values[0], type):
-            found.append(("len", 0, ""))
-        found += [("value", index, "") for index, value in given if whole(value) and counts(self.names[index])]
+            found.append(SizeSource("len", 0))
+        found += [SizeSource("value", index) for index, value in given if whole(value) and counts(self.names[index])]
         if self.own:
             members = getattr(values[0], "__dict__", {}) if not isinstance(values[0], type) else {}
-            found += [("attribute", 0, name) for name, value in list(members.items()) if whole(value) and counts(name)]
-            found += [("attribute len", 0, name) for name, value in list(members.items()) if isinstance(value, CONTAINERS)]
-        found += [("len", index, "") for index, value in given if isinstance(value, (str, bytes))]
+            own = list(members.items())
+            found += [SizeSource("attribute", 0, name) for name, value in own if whole(value) and counts(name)]
+            found += [SizeSource("attribute len", 0, name) for name, value in own if isinstance(value, CONTAINERS)]
+        found += [SizeSource("len", index) for index, value in given if isinstance(value, (str, bytes))]
         return found
 
 
