@@ -1,10 +1,10 @@
-"""Counts names with several meanings: classes, parameters and constants, positional flags, tuples in place of named types.
+"""Counts names with several meanings (classes, aliases of types, parameters, constants), positional flags, tuples in place of types.
 
     python docs/names.py [CHECKOUT] [--list]
 
 A class or a constant has several meanings if several modules define one of that name; private ones, which stay in their
-modules, are counted apart. A parameter has as many meanings as its annotations have texts. A flag is a parameter of the
-type bool.
+modules, are counted apart. An alias has as many meanings as its definitions have texts, and one more where a class has its
+name. A parameter has as many meanings as its annotations have texts. A flag is a parameter of the type bool.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class Names:
         self.lines: dict[str, int] = {}
         self.classes: dict[str, set[str]] = defaultdict(set)
         self.constants: dict[str, set[str]] = defaultdict(set)
+        self.aliases: dict[str, set[str]] = defaultdict(set)
         self.parameters: dict[str, list[str]] = defaultdict(list)
         self.flags: list[str] = []
         self.tuples: list[str] = []
@@ -41,6 +42,8 @@ class Names:
         for node in tree.body:
             for name in _constants(node):
                 self.constants[name].add(module)
+            for alias in _aliases(node):
+                self.aliases[ast.unparse(alias.targets[0])].add(ast.unparse(alias.value))
         for inner in ast.walk(tree):
             if isinstance(inner, ast.ClassDef):
                 self.classes[inner.name].add(module)
@@ -63,6 +66,15 @@ def _constants(node: ast.stmt) -> Iterator[str]:
     for target in targets:
         names = target.elts if isinstance(target, ast.Tuple) else [target]
         yield from (name.id for name in names if isinstance(name, ast.Name) and name.id.isupper() and name.id != "TYPE_CHECKING")
+
+
+def _aliases(node: ast.stmt) -> Iterator[ast.Assign]:
+    """The aliases of types in a statement of a module, also of what is for the types alone."""
+    for inner in node.body if isinstance(node, ast.If) else [node]:
+        if isinstance(inner, ast.Assign) and isinstance(inner.value, ast.Subscript | ast.BinOp):
+            name = inner.targets[0]
+            if isinstance(name, ast.Name) and name.id.strip("_")[:1].isupper() and not name.id.isupper():
+                yield inner
 
 
 def _is_bool(parameter: ast.arg) -> bool:
@@ -88,6 +100,11 @@ def describe(names: Names, *, listed: bool) -> Iterator[str]:
         yield f"{what} {len(modules):,}, names in several modules {len(several) - private} (and private {private})"
         for name, where in sorted(several.items(), key=lambda item: (-len(item[1]), item[0])) if listed else ():
             yield f"    {name}: {len(where)}: {', '.join(sorted(where))}"
+    texts = {name: found | {"a class"} if name in names.classes else found for name, found in names.aliases.items()}
+    meanings = {name: found for name, found in texts.items() if len(found) > 1}
+    yield f"aliases of types {len(texts)}, with several meanings {len(meanings)}"
+    for name, found in sorted(meanings.items()) if listed else ():
+        yield f"    {name}: {len(found)}: {'; '.join(sorted(found))}"
     for name in PARAMETERS:
         types = names.parameters[name]
         yield f"parameter {name}: {len(types)}, types {len(set(types))}" + (f": {sorted(set(types))}" if listed else "")

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-Pair = tuple[float, float]
+Ends = tuple[float, float]
 
 
 class ModelEntry(msgspec.Struct, frozen=True, tag_field="postprocessor"):
@@ -54,7 +54,7 @@ class RegressionEntry(SizedEntry, frozen=True, kw_only=True, tag="regression"):
     log_r2: float | UnsetType | None = UNSET
     adjusted_r2: float | None
     aicc: float | None
-    x: Pair
+    x: Ends
     dropped: int | UnsetType = UNSET
     rows: int
     best: bool
@@ -67,7 +67,7 @@ class RegressionEntry(SizedEntry, frozen=True, kw_only=True, tag="regression"):
 class CurveEntry(SizedEntry, frozen=True, kw_only=True):
     """A smooth curve; ``points`` are its x, rising, and its y."""
 
-    x: Pair
+    x: Ends
     rows: int
     sizes: int
     r2: float
@@ -119,7 +119,7 @@ class BootstrapEntry(ModelEntry, frozen=True, kw_only=True, tag="bootstrap"):
     mean: float | None
     within: float | None
     between: float | None
-    interval: Pair | None
+    interval: Ends | None
 
 
 KnownEntry = RegressionEntry | MovingAverageEntry | KernelEntry | LowessEntry | RegressogramEntry | BootstrapEntry

@@ -25,7 +25,7 @@ TOOL = "perfvcs"  # with which the tool of our own profiles begins
 FINE, DELAYED, REPEATED = 0, 1, 2
 DERIVED = ("normalized", "cluster", "outlier")  # columns <metric>.<word> that postprocessors add: no measurements
 
-Value = str | int | float | bool | None
+ParameterValue = str | int | float | bool | None
 
 
 class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,7 +50,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cmd: str
     args: str = ""
     workload: str = ""
-    params: dict[str, Value] = {}
+    params: dict[str, ParameterValue] = {}
     options: dict[str, Any] = {}
     engine: str = ""
     source: dict[str, str] = {}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LARGEST_ENTRIES = MAX_HEADER - (
     1 << 20
 )  # of the entries of all postprocessors; the rest is for what else is in a profile's header
-Column = tuple[str, Sequence[float | None]]  # unit, values
+OutcomeColumn = tuple[str, Sequence[float | None]]  # unit, values
 
 
 def name_of(member: DataclassInstance) -> str:
@@ -28,7 +28,7 @@ def name_of(member: DataclassInstance) -> str:
 
 
 def conclude(
-    profile: Profile, member: DataclassInstance, models: Sequence[AnyEntry] = (), columns: Mapping[str, Column] | None = None,
+    profile: Profile, member: DataclassInstance, models: Sequence[AnyEntry] = (), columns: Mapping[str, OutcomeColumn] | None = None,
     word: str = "",
 ) -> Profile:  # fmt: skip
     """The profile with the results of a postprocessor in the place of those that it left there before.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from perfvcs.errors import UsageError
 from perfvcs.postprocessors._groups import begins, fill, group, thin
 from perfvcs.postprocessors._options import check_number, check_word
-from perfvcs.postprocessors._outcome import Column, conclude
+from perfvcs.postprocessors._outcome import OutcomeColumn, conclude
 from perfvcs.postprocessors._rows import MetricRows, chosen, named, rows
 from perfvcs.profile import REPEATED, Profile
 
@@ -66,7 +66,7 @@ class Clusterizer:
 
     def apply(self, profile: Profile) -> Profile:
         """The profile with a column per metric, or one of the sizes."""
-        columns: dict[str, Column] = {}
+        columns: dict[str, OutcomeColumn] = {}
         if self.by == "size":
             columns["size"] = self._column(profile, _sizes(profile))
         else:
@@ -74,7 +74,7 @@ class Clusterizer:
                 columns[metric] = self._column(profile, rows(profile, metric, "", outliers=True))
         return conclude(profile, self, columns=columns, word="cluster")
 
-    def _column(self, profile: Profile, rows: MetricRows) -> Column:
+    def _column(self, profile: Profile, rows: MetricRows) -> OutcomeColumn:
         groups = group(rows, "")
         return "", fill(profile, groups.place, self._labels(groups))
 

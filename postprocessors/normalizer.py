@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.postprocessors._groups import fill, group
 from perfvcs.postprocessors._options import check_word
-from perfvcs.postprocessors._outcome import Column, conclude
+from perfvcs.postprocessors._outcome import OutcomeColumn, conclude
 from perfvcs.postprocessors._rows import chosen, rows
 from perfvcs.profile import Profile
 
@@ -38,7 +38,7 @@ class Normalizer:
 
     def apply(self, profile: Profile) -> Profile:
         """The profile with a column per metric."""
-        columns: dict[str, Column] = {}
+        columns: dict[str, OutcomeColumn] = {}
         for metric in chosen(profile, self.of):
             groups = group(rows(profile, metric, "", outliers=True), "")
             columns[metric] = ("", fill(profile, groups.place, self._scaled(groups)))

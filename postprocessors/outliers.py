@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from perfvcs.errors import UsageError
 from perfvcs.postprocessors._groups import fill, group, quantile, thin
 from perfvcs.postprocessors._options import check_number, check_word
-from perfvcs.postprocessors._outcome import Column, conclude
+from perfvcs.postprocessors._outcome import OutcomeColumn, conclude
 from perfvcs.postprocessors._rows import OUTLIER, MetricRows, chosen, rows
 from perfvcs.profile import Profile
 from perfvcs.statistics.deviation import NORMAL
@@ -68,7 +68,7 @@ class Outliers:
 
         known = profile.resources.size is not None and bool(np.isfinite(profile.resources.array("size")).any())
         needed = self.around in ("size", "model") or self.method == "studentized"
-        columns: dict[str, Column] = {}
+        columns: dict[str, OutcomeColumn] = {}
         for metric in chosen(profile, self.of):
             found = rows(profile, metric, "size" if known or needed else "", outliers=True)
             marks = np.zeros(len(found.y))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from perfvcs.check import Change
-from perfvcs.drawing.bars.amounts import Column, Statistic, bars
+from perfvcs.drawing.bars.amounts import BarColumn, Statistic, bars
 from perfvcs.drawing.bars.bar import Picture
 from perfvcs.drawing.canvas import BLUE, VERMILLION, stack
 from perfvcs.drawing.parts import DrawnUnit
@@ -60,7 +60,7 @@ class Bars(View[list[BarGroup]]):
     which are drawn, and put together where a column is ``metric``; without any all of them, or all of one unit of measurement.
     """
 
-    by: Column = "unit"
+    by: BarColumn = "unit"
     stacked: Literal["", "unit", "uid", "size", "execution", "session", "metric"] = ""
     aggregate: Literal["auto", "mean", "median", "sum", "min", "max"] = "auto"
     top: Count = 20

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from perfvcs.drawing.canvas import STYLES, Axis, bound, canvas, legend, stack, usual
+from perfvcs.drawing.canvas import STYLES, AxisScale, bound, canvas, legend, stack, usual
 from perfvcs.drawing.curves.course import axes, in_words, means, model_line, r_squared, tabbed
 from perfvcs.drawing.curves.difference import CourseDifference
 from perfvcs.drawing.curves.sides import CurveSide, equation, models, pairs, sides_of
@@ -57,13 +57,13 @@ class Curves(View[list[CurvePair]]):
         sides, unit = sides_of(first, second), second.meaning.unit
         between = CourseDifference(sides, verdict, unit)
 
-        def draw(axis: Axis) -> list[figure]:
+        def draw(axis: AxisScale) -> list[figure]:
             above = self._curves(sides, axis, unit, metric_name(second.metric), verdict)
             return [above, between.draw(above, axis, self.points)]
 
         return tabbed(axes(sides)[: None if self.both else 1], draw)
 
-    def _curves(self, sides: Sequence[CurveSide], axis: Axis, unit: str, metric: str, verdict: Change | None) -> figure:
+    def _curves(self, sides: Sequence[CurveSide], axis: AxisScale, unit: str, metric: str, verdict: Change | None) -> figure:
         most = max(float(side.course.mean.max()) for side in sides)
         chosen = scale(most / 3 or most, unit)
         ends = _reach(sides)

@@ -15,7 +15,7 @@ from perfvcs.drawing.canvas import (
     INK,
     MUTED,
     SEEN,
-    Axis,
+    AxisScale,
     canvas,
     hover,
     legend,
@@ -103,7 +103,7 @@ class _Drawing:
         self.names = environments(chart.group)
         self.colours = [CYCLE[turn % len(CYCLE)] for turn in range(len(chart.group))]
 
-    def figures(self, axis: Axis) -> list[figure]:
+    def figures(self, axis: AxisScale) -> list[figure]:
         """On a linear or a logarithmic axis."""
         from bokeh.models import Range1d
 
@@ -238,7 +238,7 @@ class _Drawing:
             "by": support(step),
         }  # fmt: skip
 
-    def _overview(self, plot: figure, axis: Axis) -> figure:
+    def _overview(self, plot: figure, axis: AxisScale) -> figure:
         """All commits, on which a handle chooses those that are drawn large."""
         from bokeh.models import Line, Range1d, RangeTool
 

@@ -13,10 +13,10 @@ from perfvcs.collectors._shared.recording import printable
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
-Place = tuple[str, str, int]
+CodePlace = tuple[str, str, int]
 
 
-def look_up(path: str, addresses: list[int]) -> dict[int, list[Place]]:
+def look_up(path: str, addresses: list[int]) -> dict[int, list[CodePlace]]:
     """The places at some addresses of a file, one each; an unreadable file gives nothing."""
     import struct
 
@@ -46,7 +46,7 @@ def look_up(path: str, addresses: list[int]) -> dict[int, list[Place]]:
     except (*damage, OSError, RecursionError, OverflowError, MemoryError):
         return {}
     starts = [one.start for one in functions]
-    found: dict[int, list[Place]] = {}
+    found: dict[int, list[CodePlace]] = {}
     for address in addresses:
         number = bisect_right(starts, address) - 1
         if number >= 0:

@@ -12,16 +12,16 @@ from pathlib import Path
 from perfvcs.collectors._shared.recording import printable
 from perfvcs.text.lines import source_lines
 
-Place = tuple[str, str, int]  # function, source file, line (0: not known)
+CodePlace = tuple[str, str, int]  # function, source file, line (0: not known)
 READING_SECONDS = 120.0  # seconds for one file
 LARGEST_FILE = 1 << 31  # bytes of a file that is read here
 DISCRIMINATOR = re.compile(r" \(discriminator \d+\)$")
-Identity = tuple[str, int, int]
+FileIdentity = tuple[str, int, int]
 
-_known: dict[Identity, dict[int, list[Place]]] = {}
+_known: dict[FileIdentity, dict[int, list[CodePlace]]] = {}
 
 
-def resolve(path: str, addresses: Iterable[int]) -> dict[int, list[Place]]:
+def resolve(path: str, addresses: Iterable[int]) -> dict[int, list[CodePlace]]:
     """The functions at some addresses of a file, the innermost inlined one first; empty lists if nothing is known."""
     try:
         about = Path(path).stat()
@@ -45,7 +45,7 @@ def _tool() -> str | None:
     return shutil.which("addr2line")
 
 
-def _asked(path: str, addresses: list[int]) -> dict[int, list[Place]] | None:
+def _asked(path: str, addresses: list[int]) -> dict[int, list[CodePlace]] | None:
     """The answers of addr2line; None where there is none, or none in time."""
     tool = _tool()
     if tool is None:
@@ -63,10 +63,10 @@ def _asked(path: str, addresses: list[int]) -> dict[int, list[Place]] | None:
     return None if done.returncode else _parsed(done.stdout.decode(errors="replace"))
 
 
-def _parsed(said: str) -> dict[int, list[Place]]:
+def _parsed(said: str) -> dict[int, list[CodePlace]]:
     """Answers are a line with the address, then two lines per function."""
-    found: dict[int, list[Place]] = {}
-    places: list[Place] = []
+    found: dict[int, list[CodePlace]] = {}
+    places: list[CodePlace] = []
     lines = iter(source_lines(said))
     for line in lines:
         if re.fullmatch(r"0x[0-9a-f]+", line):

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.collectors._shared.symbols import Place
+    from perfvcs.collectors._shared.symbols import CodePlace
 
-Resolve = Callable[[str, Iterable[int]], dict[int, list["Place"]]]  # what stands at addresses of an image, innermost first
+Resolve = Callable[[str, Iterable[int]], dict[int, list["CodePlace"]]]  # what stands at addresses of an image, innermost first
 Edges = tuple["NDArray[np.int64]", "NDArray[np.int64]", "NDArray[np.float64]", "NDArray[np.float64]"]
 
 
@@ -38,13 +38,13 @@ class InlinedContexts:
         ]
         return np.array(found, np.int64)[which.ravel()] if found else contexts
 
-    def _resolved(self, pairs: Iterable[tuple[int, int]], resolve: Resolve) -> dict[str, dict[int, list[Place]]]:
+    def _resolved(self, pairs: Iterable[tuple[int, int]], resolve: Resolve) -> dict[str, dict[int, list[CodePlace]]]:
         wanted: defaultdict[str, set[int]] = defaultdict(set)
         for context, address in pairs:
             wanted[self.contexts[context].image].add(address)
         return {image: resolve(image, addresses) for image, addresses in wanted.items()}
 
-    def _inner(self, number: int, places: list[Place], numbers: dict[Context, int]) -> int:
+    def _inner(self, number: int, places: list[CodePlace], numbers: dict[Context, int]) -> int:
         for name, _, _ in places[-2::-1]:  # the last one is the function itself
             outer = self.contexts[number]
             context = Context(name, outer.image, outer.level, (*outer.within, outer.name))

@@ -26,7 +26,7 @@ from perfvcs.collectors.instructions.setting import addresses_can_be_fixed, envi
 from perfvcs.launcher.execution import failure, name_command
 from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 
-Tool = Literal["callgrind", "cachegrind"]
+ValgrindTool = Literal["callgrind", "cachegrind"]
 
 MISSING = "instructions needs valgrind: apt install valgrind (or your system's package of that name)"
 UNKNOWN_INSTRUCTIONS = "; valgrind does not know the newest processors' instructions: compile without -march=native"
@@ -64,7 +64,7 @@ def unavailable() -> str | None:
     return MISSING if program is None else f"{program} does not start: reinstall valgrind"
 
 
-def record(run: Run, tool: Tool, folder: Path, *, inlined: bool = False) -> Counts:
+def record(run: Run, tool: ValgrindTool, folder: Path, *, inlined: bool = False) -> Counts:
     """Execute once under a tool, whose files go into the empty ``folder``; raises CollectError.
 
     ``inlined``: callgrind tells functions apart that the compiler put into others.

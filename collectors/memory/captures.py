@@ -32,7 +32,7 @@ CAPTURE_KINDS = {
     10: "aligned_alloc", 11: "memalign", 12: "valloc", 13: "pvalloc", 14: "mmap",
 }  # fmt: skip
 
-Place = tuple[str, str, int]  # function, file, line
+CodePlace = tuple[str, str, int]  # function, file, line
 
 
 class Capture(msgspec.Struct):
@@ -44,8 +44,8 @@ class Capture(msgspec.Struct):
     bytes: float = 0
     count: float = 0
     lines: list[tuple[str, str, int, float, float]] = []
-    at_peak: list[tuple[float, int, list[Place]]] = []
-    at_end: list[tuple[float, int, list[Place]]] = []
+    at_peak: list[tuple[float, int, list[CodePlace]]] = []
+    at_end: list[tuple[float, int, list[CodePlace]]] = []
     moments: list[tuple[float, float]] = []
 
 
@@ -129,5 +129,5 @@ def _sites(captures: Sequence[Capture], top: Capture, folder: Path, most: int) -
     ]
 
 
-def _stack(places: Sequence[Place], folder: Path) -> Stack:
+def _stack(places: Sequence[CodePlace], folder: Path) -> Stack:
     return tuple((printable(function), f"{short(printable(file), folder)}:{line}", "") for function, file, line in places)

@@ -15,8 +15,8 @@ from perfvcs.collectors.memory.heap import (
     OTHER_SITES,
     AllocationRequest,
     AllocationSite,
-    Frame,
     Heap,
+    HeapFrame,
     Moment,
     Stack,
     largest,
@@ -97,7 +97,7 @@ def _stacks(sites: Sequence[tuple[AllocationRecord, int]], folder: Path) -> list
     return [(*entry, *(frame for one in places for frame in names[one])) for entry, places in zip(entries, found, strict=True)]
 
 
-def _frames(path: str, address: int, lines: Sequence[tuple[str, str, int]], folder: Path) -> tuple[Frame, ...]:
+def _frames(path: str, address: int, lines: Sequence[tuple[str, str, int]], folder: Path) -> tuple[HeapFrame, ...]:
     name = printable(path.rpartition("/")[2])
     if not lines:
         return ((f"{name}+{address:#x}" if name else "(unknown)", "", path),)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Frame = tuple[str, str, str]  # function, file:line, object; innermost frames come first in a stack
-Stack = tuple[Frame, ...]
+HeapFrame = tuple[str, str, str]  # function, file:line, object; innermost frames come first in a stack
+Stack = tuple[HeapFrame, ...]
 
 HEAP_COLUMNS = ("bytes", "count", "peak", "leaked")
 OTHER_SITES = "(other)"  # what the sites that are not kept have in all
@@ -138,7 +138,7 @@ def _is_machinery(function: str) -> bool:
     return MACHINERY.fullmatch(name if name.startswith("operator") else name.rpartition(" ")[2]) is not None
 
 
-def text(frame: Frame) -> str:
+def text(frame: HeapFrame) -> str:
     """A frame as profiles have it: ``function (file:line)``, or the object's file where no line is known."""
     function, place, file = frame
     inside = place or file.rpartition("/")[2]

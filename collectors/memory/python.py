@@ -19,7 +19,7 @@ from perfvcs.collectors.memory.heap import AllocationRequest, Heap, RecordingInt
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command
 
-Recorder = Literal["auto", "memray", "tracemalloc"]
+RecorderName = Literal["auto", "memray", "tracemalloc"]
 
 PREFIX = "PERFVCS_HEAP"
 MAX_FILES = 10_000
@@ -30,7 +30,7 @@ CLOSED = 'memray lost its file: close descriptors by os.closerange, which leaves
 NO_MEMRAY = f"memory: tracemalloc tells peaks but neither counts nor bytes, since this Python has no memray: {INSTALL}"
 
 
-def record(run: Run, request: AllocationRequest, recorder: Recorder = "auto") -> Heap:
+def record(run: Run, request: AllocationRequest, recorder: RecorderName = "auto") -> Heap:
     """Execute once and record what its interpreters allocate; raises CollectError."""
     folder = run.scratch / "heap"
     folder.mkdir()
@@ -70,7 +70,7 @@ def record(run: Run, request: AllocationRequest, recorder: Recorder = "auto") ->
     return traced(traces, run, request, warnings)
 
 
-def _environment(run: Run, request: AllocationRequest, recorder: Recorder, folder: Path) -> dict[str, str]:
+def _environment(run: Run, request: AllocationRequest, recorder: RecorderName, folder: Path) -> dict[str, str]:
     """The interpreters' environment; hashes are the same each time, unless the program sets them."""
     path = os.pathsep.join(filter(None, (str(inside.MEMORY_INSIDE / "python"), run.env.get("PYTHONPATH"))))
     return {

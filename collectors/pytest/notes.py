@@ -19,7 +19,7 @@ MAX_FILES = 1000
 MAX_ID = MAX_NAME - 100  # what is added to a test's name has its place
 
 _Amount = Annotated[int, msgspec.Meta(ge=-MAX_INTEGER, le=MAX_INTEGER)]
-Reading = tuple[_Amount, _Amount, _Amount | None]
+MeterReading = tuple[_Amount, _Amount, _Amount | None]
 
 
 class _Started(msgspec.Struct, tag_field="kind", tag="started"):
@@ -44,9 +44,9 @@ class Test(msgspec.Struct, tag_field="kind", tag="test"):
     id: str
     outcome: str
     why: str = ""
-    runs: list[Reading] = []
+    runs: list[MeterReading] = []
     once: str = ""
-    rounds: list[Reading] = []
+    rounds: list[MeterReading] = []
 
 
 class _Problem(msgspec.Struct, tag_field="kind", tag="problem"):
@@ -84,7 +84,7 @@ class _Finished(msgspec.Struct, tag_field="kind", tag="finished"):
     status: int
 
 
-Line = _Started | _Collected | _Begin | Test | _Problem | _Note | _Engine | ReachedFunction | _Reached | _LeftOut | _Finished
+NoteLine = _Started | _Collected | _Begin | Test | _Problem | _Note | _Engine | ReachedFunction | _Reached | _LeftOut | _Finished
 
 
 @dataclass
@@ -119,12 +119,12 @@ def read_notes(folder: Path) -> PytestNotes:
     return notes
 
 
-def _lines(path: Path) -> Iterator[Line]:
+def _lines(path: Path) -> Iterator[NoteLine]:
     content = read_at_most(path, MAX_NOTES)
     if len(content) > MAX_NOTES:
         raise CollectError(f"{path.name} is over {MAX_NOTES >> 20} MiB: measure fewer tests at once")
     lines = content.split(b"\n")[:-1]  # a killed process may have cut the last one off
-    decoder = msgspec.json.Decoder(Line)
+    decoder = msgspec.json.Decoder(NoteLine)
     for number, line in enumerate(lines, 1):
         try:
             yield decoder.decode(line)
@@ -132,7 +132,7 @@ def _lines(path: Path) -> Iterator[Line]:
             raise CollectError(f"{path.name} line {number}: {error}: the tests must leave perfvcs' files alone") from None
 
 
-def _take(notes: PytestNotes, functions: list[ReachedFunction], line: Line, file: str) -> None:
+def _take(notes: PytestNotes, functions: list[ReachedFunction], line: NoteLine, file: str) -> None:
     match line:
         case _Started(version=version):
             notes.versions.add(printable(version))

@@ -14,7 +14,7 @@ from pathlib import Path
 from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors._shared.functions import PROCESSES, reached
 from perfvcs.collectors.pytest.names import UNRUN_FUNCTION, qualified
-from perfvcs.collectors.pytest.notes import PytestNotes, Reading, Test
+from perfvcs.collectors.pytest.notes import MeterReading, PytestNotes, Test
 from perfvcs.collectors.pytest.suite import NAMED_TESTS, counted, named, outcomes, run_suite
 from perfvcs.launcher.execution import name_command
 from perfvcs.profile import FINE, REPEATED, Metric, Reached
@@ -147,7 +147,7 @@ def _observations(
     return found
 
 
-def _kept(test: Test) -> list[Reading]:
+def _kept(test: Test) -> list[MeterReading]:
     """The readings of a test that count: the rounds of pytest-benchmark where it has any, evenly chosen of many."""
     if not test.rounds:
         return test.runs

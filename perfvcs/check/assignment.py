@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.check.bounds import Key, key
+from perfvcs.check.bounds import ComparedKey, key
 from perfvcs.check.method import load, prepared
 from perfvcs.rules import Rule, Rules
 
@@ -21,7 +21,7 @@ class Assigned(NamedTuple):
 
     method: Method
     cases: list[Case]
-    within: dict[Key, float]
+    within: dict[ComparedKey, float]
 
 
 def verify(rule: Rule) -> None:

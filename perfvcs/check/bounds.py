@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from perfvcs.check.case import Case
     from perfvcs.check.change import Change, Word
 
-Key = tuple[str, str, str, str]
+ComparedKey = tuple[str, str, str, str]
 
 COARSE = 0.1  # from this bound on whole percents are enough
 
@@ -51,12 +51,12 @@ def stated(word: Word, reason: str, bound: float | None) -> str:
     return f"{reason}; {within(bound)}"
 
 
-def key(compared: Case | Change) -> Key:
+def key(compared: Case | Change) -> ComparedKey:
     """What the changes of a case have in common with it."""
     return compared.series, compared.environment, compared.uid, compared.metric
 
 
-def settle(changes: Iterable[Change], asked: float | None, by_rule: Mapping[Key, float]) -> list[Change]:
+def settle(changes: Iterable[Change], asked: float | None, by_rule: Mapping[ComparedKey, float]) -> list[Change]:
     """The changes; open ones within ``asked`` (a share) become the same, with the bound as the reason.
 
     ``by_rule`` has the shares of cases whose rule names one; ``asked`` overrides it.

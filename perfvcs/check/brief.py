@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check.change import ONE_SIDED
-from perfvcs.check.importance import MOVED_VERDICTS, MovedBenchmark, Unit, entries
+from perfvcs.check.importance import MOVED_VERDICTS, JobUnit, MovedBenchmark, entries
 from perfvcs.check.sentence import SENTENCE_NAME, bounds, effect_of, metric_of, numbers_of, percent_of, sentence
 from perfvcs.check.text import NAME_WIDTH, benchmark, contested, ids, is_whole, measure, remarks
 from perfvcs.text.characters import shorten
@@ -50,7 +50,7 @@ class Brief(msgspec.Struct, frozen=True):
     rest: list[str]
 
 
-def brief(report: Report, causes: Mapping[Unit, Sequence[str]] | None = None) -> Brief:
+def brief(report: Report, causes: Mapping[JobUnit, Sequence[str]] | None = None) -> Brief:
     """The brief form of a report; ``causes`` gives the known reasons why a unit of a job moved."""
     moved = entries(report)
     several = contested(report.changes)
@@ -68,7 +68,7 @@ def brief(report: Report, causes: Mapping[Unit, Sequence[str]] | None = None) ->
     )
 
 
-def _jobs(report: Report, moved: Mapping[Unit, BriefLine]) -> tuple[list[BriefLine], set[Unit]]:
+def _jobs(report: Report, moved: Mapping[JobUnit, BriefLine]) -> tuple[list[BriefLine], set[JobUnit]]:
     """A line per job, of its metric that says most, but for jobs of one unit that moved; and the units that need no line of their own.
 
     A job that was measured as a whole says itself what moved there.
@@ -78,8 +78,8 @@ def _jobs(report: Report, moved: Mapping[Unit, BriefLine]) -> tuple[list[BriefLi
         if one.units:
             groups[one.job, one.collector].append(one)
     names = dict(zip(groups, named(list(groups)), strict=True))
-    counts, told = unit_counts(report), set[Unit]()
-    units: dict[str, dict[Unit, None]] = defaultdict(dict)
+    counts, told = unit_counts(report), set[JobUnit]()
+    units: dict[str, dict[JobUnit, None]] = defaultdict(dict)
     for change in report.changes:
         units[change.series][change.job, change.uid] = None
     found = []

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from perfvcs.summary import Header, Measured, Place, Summary
 
 Sessions = tuple[tuple[float, ...], ...]  # per session one value per execution, in the metric's unit, all finite, none empty
-Builds = tuple[tuple[int, ...], ...]  # of the same shape: the build of each execution
+BuildsOfSessions = tuple[tuple[int, ...], ...]  # of the same shape: the build of each execution
 Sizes = dict[float | None, dict[int, "Summary"]]  # per size the summaries by the place of their profile
 
 ONE_SIDE_HAS_SIZES = "only one side has many sizes, which only curves can compare"
@@ -37,7 +37,7 @@ class CaseExecution(msgspec.Struct, frozen=True, gc=False):
     value: float
 
 
-Executions = tuple[tuple[CaseExecution, ...], ...]  # per session
+ExecutionsOfSessions = tuple[tuple[CaseExecution, ...], ...]  # per session
 
 
 class Chosen(msgspec.Struct, frozen=True):
@@ -144,8 +144,8 @@ class Pair(msgspec.Struct, frozen=True, dict=True):
 
     case: Case
     size: float | None
-    before: Executions
-    after: Executions
+    before: ExecutionsOfSessions
+    after: ExecutionsOfSessions
     past: EarlierSessions
 
     @property
@@ -169,7 +169,7 @@ class Pair(msgspec.Struct, frozen=True, dict=True):
         return tuple(tuple(execution.value for execution in session) for session in self.after)
 
     @cached_property
-    def builds(self) -> tuple[Builds, Builds] | None:
+    def builds(self) -> tuple[BuildsOfSessions, BuildsOfSessions] | None:
         """The build of each execution; None where every session has one build a side."""
         if not any(
             len({execution.place[0] for execution in session}) > 1 for side in (self.before, self.after) for session in side
@@ -204,7 +204,7 @@ def decided_change(
     )  # fmt: skip
 
 
-def _blocks(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tuple[Executions, Executions]:
+def _blocks(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tuple[ExecutionsOfSessions, ExecutionsOfSessions]:
     """The executions that both sides have, session by session; empty sessions are left out."""
     sides: tuple[list[tuple[CaseExecution, ...]], list[tuple[CaseExecution, ...]]] = [], []
     for profile, one in before.items():
@@ -225,12 +225,12 @@ def _numbered(profile: int, summary: Summary, *, single: bool) -> dict[Place | i
     return {key: CaseExecution(profile, place, value) for key, place, value in rows if isfinite(value)}
 
 
-def _apart(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tuple[Executions, Executions]:
+def _apart(before: Mapping[int, Summary], after: Mapping[int, Summary]) -> tuple[ExecutionsOfSessions, ExecutionsOfSessions]:
     first, second = (_finite(summaries) for summaries in (before, after))
     return first, second
 
 
-def _finite(summaries: Mapping[int, Summary]) -> Executions:
+def _finite(summaries: Mapping[int, Summary]) -> ExecutionsOfSessions:
     sessions: Sequence[tuple[CaseExecution, ...]] = [
         tuple(
             CaseExecution(profile, place, value) for place, value in zip(one.places, one.medians, strict=True) if isfinite(value)

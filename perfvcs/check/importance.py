@@ -18,7 +18,7 @@ MOVED_VERDICTS: tuple[Word, ...] = ("degradation", "improvement", "suspected")
 WHOLE = 1.0  # assumed seconds of a job whose time is not known
 NEW = 10.0  # effect of what has no ratio: it was nothing, or is a finding without a number
 
-Unit = tuple[str, str]  # job's label, uid
+JobUnit = tuple[str, str]  # job's label, uid
 
 
 class SizedUnit(NamedTuple):
@@ -46,7 +46,7 @@ class MovedBenchmark(msgspec.Struct, frozen=True):
         return self.changes[0]
 
     @property
-    def unit(self) -> Unit:
+    def unit(self) -> JobUnit:
         """The job's label and the unit."""
         return self.first.job, self.first.uid
 
@@ -66,7 +66,7 @@ class MovedBenchmark(msgspec.Struct, frozen=True):
 def entries(report: Report) -> list[MovedBenchmark]:
     """The benchmarks that moved and are not accepted: those that fail the check first, then the more important before the less."""
     time = _time_spent(report.changes)
-    moved: dict[Unit, list[tuple[Change, float]]] = defaultdict(list)
+    moved: dict[JobUnit, list[tuple[Change, float]]] = defaultdict(list)
     for change in report.changes:
         if change.word in MOVED_VERDICTS and change.accepted is None:
             moved[change.job, change.uid].append((change, importance(change, time)))

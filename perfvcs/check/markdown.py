@@ -16,7 +16,7 @@ from perfvcs.text.words import counted, metric_name
 if TYPE_CHECKING:
     from perfvcs.check.brief import BriefLine
     from perfvcs.check.change import Change, Report
-    from perfvcs.check.importance import Unit
+    from perfvcs.check.importance import JobUnit
 
 MARKDOWN_NAME = 10_000  # characters of a name or a reason
 BRIEF = ("| verdict | benchmark | change | remark |", "|---|---|---|---|")
@@ -25,7 +25,7 @@ SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~!@&])")
 
 
 def markdown(
-    report: Report, *, causes: Mapping[Unit, Sequence[str]] | None = None, following: Sequence[str] = (), verbose: bool = False
+    report: Report, *, causes: Mapping[JobUnit, Sequence[str]] | None = None, following: Sequence[str] = (), verbose: bool = False
 ) -> str:
     """The sentence, a table of the jobs and the changes that matter most, everything else, and what to do next.
 

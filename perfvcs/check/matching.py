@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from perfvcs.summary import Header, Measured
 
 PRODUCT_ALONE = "a product is compared within the session that measured it: perf collect --against"
-Identity = tuple[object, ...]
-Key = tuple[str, str]  # uid, metric
+JobIdentity = tuple[object, ...]
+UnitMetric = tuple[str, str]  # uid, metric
 
 ITSELF = "the same measurement on both sides; a revision against itself needs an A/A measurement: perf check --measure"
 
@@ -87,8 +87,8 @@ def choose(old: Sequence[Measured], new: Sequence[Measured]) -> Chosen | str:
     return ITSELF
 
 
-def _grouped(side: Iterable[Measured]) -> dict[Identity, list[Measured]]:
-    found: dict[Identity, list[Measured]] = defaultdict(list)
+def _grouped(side: Iterable[Measured]) -> dict[JobIdentity, list[Measured]]:
+    found: dict[JobIdentity, list[Measured]] = defaultdict(list)
     for one in side:
         job = one.header.job
         params = tuple(sorted((name, repr(value)) for name, value in job.params.items()))
@@ -182,12 +182,12 @@ def _disregarded(was: Metric | None, about: Metric | None) -> str:
     return redefined(was, about)
 
 
-def _by_unit(side: Sequence[Measured]) -> dict[Key, Sizes]:
+def _by_unit(side: Sequence[Measured]) -> dict[UnitMetric, Sizes]:
     """Per unit and metric, per size, the summaries by the place of their profile.
 
     A session whose metric meant something else than in the newest one is left out.
     """
-    found: dict[Key, Sizes] = defaultdict(lambda: defaultdict(dict))
+    found: dict[UnitMetric, Sizes] = defaultdict(lambda: defaultdict(dict))
     metrics = _newest(side).header.metrics
     for place, one in enumerate(side):
         for summary in one.summaries:
@@ -197,7 +197,7 @@ def _by_unit(side: Sequence[Measured]) -> dict[Key, Sizes]:
 
 
 def _each(
-    header: Header, key: Key, sizes: Iterable[float | None], word: Word, reason: str = "", series: str = ""
+    header: Header, key: UnitMetric, sizes: Iterable[float | None], word: Word, reason: str = "", series: str = ""
 ) -> list[Change]:
     return [decided_change(header, key[0], size, key[1], word, reason, series) for size in sizes]
 

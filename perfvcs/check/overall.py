@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from perfvcs.check.case import Case, CaseExecution, Pair
     from perfvcs.summary import Place
 
-Moment = tuple[str, int, "Place"]  # session, which of its profiles, execution: what units measured together have in common
+# Session, which of its profiles, execution: what units measured together have in common.
+ExecutionMoment = tuple[str, int, "Place"]
 
 
 def overalls(cases: Iterable[Case], changes: Sequence[Change]) -> list[Overall]:
@@ -76,13 +77,13 @@ def _alike(pairs: Iterable[Pair]) -> list[Pair]:
     return [pair for pair, found in zip(usable, moments, strict=True) if found[0] >= most[0] and found[1] >= most[1]]
 
 
-def _values(pair: Pair, side: int) -> dict[Moment, float]:
+def _values(pair: Pair, side: int) -> dict[ExecutionMoment, float]:
     """The value of each execution of one side, by what units measured together have in common."""
     sessions = (pair.before, pair.after)[side]
     return {_moment(pair, side, one): one.value for session in sessions for one in session}
 
 
-def _moment(pair: Pair, side: int, execution: CaseExecution) -> Moment:
+def _moment(pair: Pair, side: int, execution: CaseExecution) -> ExecutionMoment:
     header = pair.case.chosen.sides[side][execution.profile].header
     return header.collected.session or header.collected.started, header.design.version, execution.place
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 RENAMED_WIDTH = 60
 
-What = tuple[object, ...]
+JobCommand = tuple[object, ...]
 
 
 def renamings(before: Iterable[Measured], after: Iterable[Measured]) -> list[str]:
@@ -36,9 +36,9 @@ def _quoted(name: str) -> str:
     return shorten(msgspec.json.encode(name).decode(), RENAMED_WIDTH)
 
 
-def _commands(side: Iterable[Measured]) -> dict[str, set[What]]:
+def _commands(side: Iterable[Measured]) -> dict[str, set[JobCommand]]:
     """What the jobs of one side run, by their names."""
-    found: dict[str, set[What]] = defaultdict(set)
+    found: dict[str, set[JobCommand]] = defaultdict(set)
     for one in side:
         job = one.header.job
         found[job.name].add((job.collector, job.cmd, job.args, job.workload, repr(sorted(job.params.items()))))

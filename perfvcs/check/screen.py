@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check.brief import Brief, BriefLine, brief
-from perfvcs.check.importance import Unit
+from perfvcs.check.importance import JobUnit
 from perfvcs.check.text import NAME_WIDTH, WORD_WIDTH, revision, settlement, summary, untouched, wrap
 from perfvcs.text.characters import shorten
 from perfvcs.text.columns import COLUMNS, fitted
@@ -27,7 +27,7 @@ INDENT = " " * (WORD_WIDTH + 3)
 
 
 def screen(
-    report: Report, *, causes: Mapping[Unit, Sequence[str]] | None = None, following: Sequence[str] = (), width: int = COLUMNS
+    report: Report, *, causes: Mapping[JobUnit, Sequence[str]] | None = None, following: Sequence[str] = (), width: int = COLUMNS
 ) -> str:
     """The sentence, the jobs, the changes with what is known of their cause, everything else, what to do next, and the count.
 
@@ -66,7 +66,7 @@ def _title(report: Report) -> str:
     return f"{revision(report.baseline) or 'nothing'} -> {revision(report.target) or 'nothing'}"
 
 
-class Rows(msgspec.Struct, frozen=True):
+class ScreenLines(msgspec.Struct, frozen=True):
     """The lines of one thing: those that it ``needs``, for name and numbers, and its ``details``."""
 
     needs: list[str]
@@ -101,20 +101,20 @@ def _listed(said: Brief, room: int, width: int) -> list[str]:
     return [*found, *([f"{INDENT}and {counted(left_out, 'more benchmark')} that moved: perf check -v"] if left_out else [])]
 
 
-def _height(jobs: Sequence[Rows], changes: Sequence[Rows], hidden: int, left_out: int) -> int:
+def _height(jobs: Sequence[ScreenLines], changes: Sequence[ScreenLines], hidden: int, left_out: int) -> int:
     """The lines that all of it takes without details."""
     blank = bool((jobs or hidden) and changes)
     return sum(len(rows.needs) for rows in (*jobs, *changes)) + blank + bool(hidden) + bool(left_out)
 
 
-def _rows(line: BriefLine, width: int) -> Rows:
+def _rows(line: BriefLine, width: int) -> ScreenLines:
     """Word and name, numbers beside them or below, then details two columns further in."""
     inner = f"{INDENT}  "
     head = f"  {line.word:<{WORD_WIDTH}} {fitted(line.name, min(NAME_COLUMNS, max(20, width - WORD_WIDTH - 3)))}".rstrip()
     numbers = _cut(wrap(line.numbers, width, initial_indent=INDENT, subsequent_indent=inner), DETAIL, width)
     needs = [f"{head}  {line.numbers}"] if len(head) + len(line.numbers) + 2 <= width else [head, *numbers]
     details = (_cut(wrap(detail, width, initial_indent=inner, subsequent_indent=inner), DETAIL, width) for detail in line.details)
-    return Rows(needs, [text for lines in details for text in lines])
+    return ScreenLines(needs, [text for lines in details for text in lines])
 
 
 def _cut(lines: list[str], most: int, width: int) -> list[str]:

@@ -6,13 +6,13 @@ import re
 
 from perfvcs.check.markdown import escape, markdown
 from perfvcs.check.text import revision
-from perfvcs.ci.verdict import CiVerdict, Word
+from perfvcs.ci.verdict import CiVerdict, CiWord
 from perfvcs.text.duration import duration
 
 COMMENT = 65_536  # characters that GitHub takes; no text has more of them than bytes
 SUMMARY = 1 << 20  # bytes of a step
 SAFE_NAME = re.compile(r"[\w.-]{1,60}", re.ASCII)
-BANNERS: dict[Word, str] = {
+BANNERS: dict[CiWord, str] = {
     "degraded": "CAUTION", "failed": "CAUTION", "unsettled": "WARNING", "untouched": "NOTE", "fine": "TIP",
 }  # fmt: skip
 PARTLY = "IMPORTANT"  # nothing changed as far as it is settled

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from perfvcs.check.change import Change, Report
-from perfvcs.check.importance import Unit, entries
+from perfvcs.check.importance import JobUnit, entries
 from perfvcs.check.sentence import sentence
 from perfvcs.ci.receipt import Receipt
 from perfvcs.foreign import UNDECODABLE
@@ -21,8 +21,8 @@ FAILED = 5  # exit status, as of `perf collect`
 NAMES_IN_SENTENCE = 3  # names in a sentence
 NAME_CHARACTERS = 60
 
-Word = Literal["degraded", "failed", "unsettled", "untouched", "fine"]
-STATUS: dict[Word, int] = {"degraded": DEGRADED, "failed": FAILED, "unsettled": OPEN, "untouched": 0, "fine": 0}
+CiWord = Literal["degraded", "failed", "unsettled", "untouched", "fine"]
+STATUS: dict[CiWord, int] = {"degraded": DEGRADED, "failed": FAILED, "unsettled": OPEN, "untouched": 0, "fine": 0}
 
 
 class SourcePlace(msgspec.Struct, frozen=True):
@@ -61,7 +61,7 @@ class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     format: str = FORMAT
-    word: Word
+    word: CiWord
     report: Report
     receipt: Receipt
     why: list[str] = []
@@ -72,7 +72,7 @@ class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
     @property
-    def by_unit(self) -> dict[Unit, list[str]]:
+    def by_unit(self) -> dict[JobUnit, list[str]]:
         """The causes by job and unit."""
         return {(one.job, one.uid): one.lines for one in self.causes}
 
@@ -101,7 +101,7 @@ class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
         return sentence(self.report)  # it may begin with a name
 
 
-def word_of(report: Report, receipt: Receipt, *, failures: bool) -> Word:
+def word_of(report: Report, receipt: Receipt, *, failures: bool) -> CiWord:
     """The word for a report, by the rules of `perf check --gate`."""
     status = exit_status(report, gate=True)
     if status == DEGRADED:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
     from numpy.typing import NDArray
 
-Axis = Literal["log", "linear"]
+AxisScale = Literal["log", "linear"]
 
 # Okabe and Ito's palette, told apart by every common kind of colour vision.
 BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"
@@ -69,7 +69,7 @@ def seen(change: Change) -> tuple[str, MarkStyle]:
 
 def canvas(
     title: str, x_label: str, y_label: str, *, caption: Iterable[str] = (), height: int = 290,
-    tools: str = "pan,box_zoom,xwheel_zoom,reset,save", x_axis: Axis = "linear", y_axis: Axis = "linear",
+    tools: str = "pan,box_zoom,xwheel_zoom,reset,save", x_axis: AxisScale = "linear", y_axis: AxisScale = "linear",
 ) -> figure:  # fmt: skip
     """An empty figure as wide as its place; names in labels come out of ``plain``, units as they are.
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Runs = list[NDArray[np.float64]]
+    RunsInOrder = list[NDArray[np.float64]]
 
 SAMPLED_EXECUTIONS = 200  # executions of a sample, evenly chosen
 FEWEST = 3  # measurements of an execution, below which they have no order
@@ -59,7 +59,7 @@ def _first_cluster(labels: NDArray[np.int64], starts: NDArray[np.int64]) -> int 
     return None
 
 
-def _first(runs: Runs) -> str:
+def _first(runs: RunsInOrder) -> str:
     """Whether the first measurements are the extreme ones more often than chance makes them, and by how much."""
     import numpy as np
 
@@ -79,7 +79,7 @@ def _first(runs: Runs) -> str:
     return f"the first measurement of an execution is {percent(abs(size))[1:]} {'above' if rises else 'below'} the others"
 
 
-def _inside(runs: Runs) -> str:
+def _inside(runs: RunsInOrder) -> str:
     """Whether values rise or fall inside the executions, the first measurement of each apart."""
     import numpy as np
 

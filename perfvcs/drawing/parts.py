@@ -197,14 +197,14 @@ def parts(subject: Subject, *, whole: bool = False) -> list[Part]:
     return found
 
 
-Key = tuple[str, str, float | None]  # of a benchmark, as people read it: job, unit and size
+BenchmarkKey = tuple[str, str, float | None]  # of a benchmark, as people read it: job, unit and size
 
 
 @dataclass(frozen=True)
 class Naming:
     """Names of the benchmarks of a subject, with the collector if several measured the same name."""
 
-    several: set[Key]
+    several: set[BenchmarkKey]
     collectors: Mapping[str, str]
 
     @classmethod
@@ -217,15 +217,15 @@ class Naming:
         several = ambiguous(((unit.job, unit.uid, unit.size), unit.collector) for unit in units)
         return cls(several, {profile.job.key: profile.job.collector for profile in profiles})
 
-    def unit(self, unit: DrawnUnit) -> Key:
+    def unit(self, unit: DrawnUnit) -> BenchmarkKey:
         """The name of a unit."""
         return self._key((unit.job, unit.uid, unit.size), unit.collector)
 
-    def change(self, change: Change) -> Key:
+    def change(self, change: Change) -> BenchmarkKey:
         """The name of what a verdict is on."""
         return self._key((change.job, change.uid, change.size), self.collectors.get(change.series, ""))
 
-    def _key(self, key: Key, collector: str) -> Key:
+    def _key(self, key: BenchmarkKey, collector: str) -> BenchmarkKey:
         return (f"{key[0]} ({collector})", *key[1:]) if collector and key in self.several else key
 
 

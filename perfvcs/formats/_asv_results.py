@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from perfvcs.formats._asv_kinds import KIND_METRICS, RESULT_COLUMNS, TRACKED, VERSION_DIGITS
-from perfvcs.formats._readings import Value
+from perfvcs.formats._readings import ReadingValue
 from perfvcs.formats._rounds import benchmarks, written
 from perfvcs.profile import Environment, Profile
 from perfvcs.validity import Malformed
@@ -30,7 +30,7 @@ class Grid:
 
     word: str
     version: str | None
-    samples: dict[tuple[str | None, Value], list[float]] = field(default_factory=dict)
+    samples: dict[tuple[str | None, ReadingValue], list[float]] = field(default_factory=dict)
 
     @property
     def axes(self) -> list[list[Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from perfvcs.formats._readings import Value, summary
+from perfvcs.formats._readings import ReadingValue, summary
 
 MILLI = 1e3
 
@@ -12,20 +12,20 @@ MILLI = 1e3
 class Statistics(msgspec.Struct):
     """Of one task; names differ between versions."""
 
-    samples: list[Value] | None = None
-    mean: Value = None
-    sd: Value = None
-    median: Value = None
-    p50: Value = None
-    min: Value = None
-    max: Value = None
-    p75: Value = None
-    p99: Value = None
-    sampleCount: Value = None
-    samplesCount: Value = None
+    samples: list[ReadingValue] | None = None
+    mean: ReadingValue = None
+    sd: ReadingValue = None
+    median: ReadingValue = None
+    p50: ReadingValue = None
+    min: ReadingValue = None
+    max: ReadingValue = None
+    p75: ReadingValue = None
+    p99: ReadingValue = None
+    sampleCount: ReadingValue = None
+    samplesCount: ReadingValue = None
 
 
-def columns(stats: Statistics) -> dict[str, list[Value]]:
+def columns(stats: Statistics) -> dict[str, list[ReadingValue]]:
     """The samples as iterations; where they were not written, the mean."""
     if stats.samples:
         return {"wall": [_seconds(value) for value in stats.samples]}
@@ -36,5 +36,5 @@ def columns(stats: Statistics) -> dict[str, list[Value]]:
     )  # fmt: skip
 
 
-def _seconds(value: Value) -> Value:
+def _seconds(value: ReadingValue) -> ReadingValue:
     return None if value is None else value / MILLI

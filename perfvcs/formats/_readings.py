@@ -28,7 +28,7 @@ COUNT = "samples"  # how many values there were
 SECONDS = re.compile(r"/(?:sec|secs|second|seconds)$")
 
 Kind = TypeVar("Kind")
-Value = float | None
+ReadingValue = float | None
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Reading:
     """
 
     uid: str
-    values: Mapping[str, Sequence[Value]]
+    values: Mapping[str, Sequence[ReadingValue]]
     size: float | None = None
     execution: int | range = 0
     mark: int = 0
@@ -106,7 +106,7 @@ def resources(readings: Iterable[Reading]) -> Resources:
     """The rows of all readings; what a unit has of one size and execution is numbered through as its iterations."""
     names: dict[str, int] = {}
     found = Resources(mark=[], metrics={})
-    sizes: list[Value] = []
+    sizes: list[ReadingValue] = []
     for reading in readings:
         before, count = len(found.uid), max(map(len, reading.values.values()), default=0)
         if not any(value is not None for column in reading.values.values() for value in column):
@@ -150,7 +150,7 @@ def about(metric: str, known: Mapping[str, Metric]) -> Metric:
     return Metric("" if word == COUNT else known[of].unit, "none")
 
 
-def summary(metric: str, mean: Value, **more: Value) -> dict[str, list[Value]]:
+def summary(metric: str, mean: ReadingValue, **more: ReadingValue) -> dict[str, list[ReadingValue]]:
     """One row of a value that stands for many, with what else its tool says of these: words of ``SUMMARY_FIELDS`` and ``samples``."""
     return {metric: [mean], **{f"{metric}.{word}": [value] for word, value in more.items() if value is not None}}
 
@@ -163,7 +163,7 @@ class Written:
     about: Metric
     base: Base
 
-    def moved(self, value: Value) -> Value:
+    def moved(self, value: ReadingValue) -> ReadingValue:
         """A value in the metric's unit; None where no number can say it."""
         found = None if value is None else value * self.base.times / self.base.over
         return found if found is not None and isfinite(found) else None
@@ -186,7 +186,7 @@ def quantity(unit: str, better: Literal["lower", "higher", "none"], name: str = 
     return Written(name, Metric(found.unit, better), found)
 
 
-def in_base(values: Sequence[Value], unit: str) -> list[Value]:
+def in_base(values: Sequence[ReadingValue], unit: str) -> list[ReadingValue]:
     """Values in the unit without a prefix, such as seconds for ns; what cannot be said in a number is None.
 
     >>> in_base([1500.0, None], "us")

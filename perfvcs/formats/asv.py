@@ -14,7 +14,7 @@ import msgspec
 
 from perfvcs.formats._asv_kinds import KIND_METRICS, TRACKED, VERSION_DIGITS
 from perfvcs.formats._foreign import bounded, parsed
-from perfvcs.formats._readings import Reading, Value, machine, profile_of, shaped, sized
+from perfvcs.formats._readings import Reading, ReadingValue, machine, profile_of, shaped, sized
 from perfvcs.profile import Environment, Profile
 from perfvcs.validity import Malformed
 
@@ -37,11 +37,11 @@ class _Results(msgspec.Struct):
 class _Result(msgspec.Struct):
     """One benchmark: a value, and maybe samples, of each combination of its parameters; None or no value where it failed."""
 
-    result: list[Value] | Value = None
+    result: list[ReadingValue] | ReadingValue = None
     params: list[list[str]] = []
     version: str | None = None
     started_at: int | None = None
-    samples: list[list[Value] | None] | None = None
+    samples: list[list[ReadingValue] | None] | None = None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import msgspec
 
 from perfvcs.errors import nearest
 from perfvcs.formats._metric import metric, usable
-from perfvcs.formats._readings import Reading, Value, profile_of, summary, typed
+from perfvcs.formats._readings import Reading, ReadingValue, profile_of, summary, typed
 from perfvcs.profile import Metric, Profile
 from perfvcs.validity import Malformed
 
@@ -38,9 +38,9 @@ MEASURES = {  # its own ones
 
 
 class _Value(msgspec.Struct):
-    value: Value
-    lower_value: Value = None
-    upper_value: Value = None
+    value: ReadingValue
+    lower_value: ReadingValue = None
+    upper_value: ReadingValue = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Bencher:
         known = {measure: self._about(measure) for measure in measures}
         readings = []
         for uid, values in found.items():
-            columns: dict[str, list[Value]] = {}
+            columns: dict[str, list[ReadingValue]] = {}
             for measure, value in values.items():
                 name, over = known[measure].name, known[measure].divisor
                 given = {"low": value.lower_value, "high": value.upper_value}

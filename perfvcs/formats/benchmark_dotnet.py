@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, Value, machine, profile_of, sized, summary, tells, typed
+from perfvcs.formats._readings import Reading, ReadingValue, machine, profile_of, sized, summary, tells, typed
 from perfvcs.profile import Metric, Profile
 
 METRICS = {"wall": Metric("s"), "allocated": Metric("B/op"), "loops": Metric("", "none")}
@@ -21,13 +21,13 @@ MACHINE = {
 class _Statistics(msgspec.Struct, rename="pascal"):
     """Nanoseconds; ``original_values`` are the results of all launches."""
 
-    original_values: list[Value] | None = None
-    mean: Value = None
-    median: Value = None
-    min: Value = None
-    max: Value = None
-    standard_deviation: Value = None
-    n: Value = None
+    original_values: list[ReadingValue] | None = None
+    mean: ReadingValue = None
+    median: ReadingValue = None
+    min: ReadingValue = None
+    max: ReadingValue = None
+    standard_deviation: ReadingValue = None
+    n: ReadingValue = None
 
 
 class _Measurement(msgspec.Struct, rename="pascal"):
@@ -37,11 +37,11 @@ class _Measurement(msgspec.Struct, rename="pascal"):
     iteration_stage: str = ""
     launch_index: int = 1
     operations: float = 0
-    nanoseconds: Value = None
+    nanoseconds: ReadingValue = None
 
 
 class _Memory(msgspec.Struct, rename="pascal"):
-    bytes_allocated_per_operation: Value = None
+    bytes_allocated_per_operation: ReadingValue = None
 
 
 class _Benchmark(msgspec.Struct, rename="pascal"):
@@ -112,5 +112,5 @@ def _readings(benchmark: _Benchmark) -> Iterator[Reading]:
         yield Reading(uid, {**columns, "allocated": [allocated]}, size)
 
 
-def _seconds(value: Value) -> Value:
+def _seconds(value: ReadingValue) -> ReadingValue:
     return None if value is None else value / NANO

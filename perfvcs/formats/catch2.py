@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from perfvcs.formats._readings import Reading, Value, number, profile_of
+from perfvcs.formats._readings import Reading, ReadingValue, number, profile_of
 from perfvcs.formats._xml import Element, elements
 from perfvcs.profile import Metric, Profile
 from perfvcs.validity import Malformed
@@ -36,7 +36,7 @@ class Catch2:
 
 
 def _readings(elements: list[Element]) -> Iterator[Reading]:
-    columns: dict[str, list[Value]] = {}
+    columns: dict[str, list[ReadingValue]] = {}
     for place, element in enumerate(elements):
         if element.name == "BenchmarkResults":
             columns = {"samples": [number(element.attributes.get("samples", ""))]}
@@ -58,7 +58,7 @@ def _named(around: tuple[Element, ...]) -> str:
     )
 
 
-def _seconds(element: Element, attribute: str) -> Value:
+def _seconds(element: Element, attribute: str) -> ReadingValue:
     text = element.attributes.get(attribute, "")
     found = number(text)
     if found is None and text.lower().lstrip("-") not in ("", "nan", "inf"):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from perfvcs.formats._columns import rows
-from perfvcs.formats._readings import Reading, Value, number, profile_of, summary
+from perfvcs.formats._readings import Reading, ReadingValue, number, profile_of, summary
 from perfvcs.profile import Metric, Profile
 
 METRICS = {"wall": Metric("s"), "memory": Metric("B", "none"), "loops": Metric("", "none")}
@@ -36,7 +36,7 @@ def _reading(row: dict[str, str]) -> Reading:
     """One experiment; the times of a sample are those of all its iterations. Newer versions write T before columns of time."""
     loops = number(row["Iterations"])
 
-    def each(name: str) -> Value:
+    def each(name: str) -> ReadingValue:
         found = number(row.get(f"T {name}", row.get(name, "")))
         return found / MICRO / loops if found is not None and loops else None
 

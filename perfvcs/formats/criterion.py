@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, Value, lines_of, number, profile_of, quantity, summary, tells, typed
+from perfvcs.formats._readings import Reading, ReadingValue, lines_of, number, profile_of, quantity, summary, tells, typed
 from perfvcs.profile import Metric, Profile
 from perfvcs.validity import Malformed
 
@@ -20,7 +20,7 @@ UNNAMED_VALUES = (
 
 
 class _Estimate(msgspec.Struct):
-    estimate: Value = None
+    estimate: ReadingValue = None
 
 
 class Message(msgspec.Struct, omit_defaults=True):
@@ -29,7 +29,7 @@ class Message(msgspec.Struct, omit_defaults=True):
     reason: str
     id: str = ""
     iteration_count: list[float] = []
-    measured_values: list[Value] = []
+    measured_values: list[ReadingValue] = []
     unit: str = "ns"
     mean: _Estimate | None = None
 
@@ -44,7 +44,7 @@ class SampleFile(msgspec.Struct):
     """What is read of sample.json."""
 
     iters: list[float]
-    times: list[Value]
+    times: list[ReadingValue]
 
 
 @dataclass(frozen=True)

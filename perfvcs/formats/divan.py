@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from perfvcs.formats._readings import Reading, Value, lines_of, number, profile_of, summary
+from perfvcs.formats._readings import Reading, ReadingValue, lines_of, number, profile_of, summary
 from perfvcs.formats._written import converted, written
 from perfvcs.profile import Metric, Profile
 from perfvcs.validity import Malformed
@@ -69,7 +69,7 @@ def _reading(above: list[str], columns: list[str], column: int) -> Reading:
     return Reading(uid, summary("wall", _seconds(columns[MEAN], column), **more, samples=samples), size)
 
 
-def _seconds(cell: str, column: int) -> Value:
+def _seconds(cell: str, column: int) -> ReadingValue:
     found = written(cell)
     value = converted(found, "s") if found is not None and found.unit else None
     if cell and value is None:

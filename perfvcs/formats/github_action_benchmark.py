@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from perfvcs.formats._foreign import NoResults, bounded
-from perfvcs.formats._readings import COMMIT_ID, Reading, Value, profile_of, quantity, tells, typed
+from perfvcs.formats._readings import COMMIT_ID, Reading, ReadingValue, profile_of, quantity, tells, typed
 from perfvcs.profile import Metric, Profile
 from perfvcs.validity import Malformed
 
@@ -31,7 +31,7 @@ class _Bench(msgspec.Struct):
     """``range`` is a text such as "± 3", which is left out."""
 
     name: str
-    value: Value = None
+    value: ReadingValue = None
     unit: str = ""
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from perfvcs.formats._metric import usable
-from perfvcs.formats._readings import Reading, Value, lines_of, machine, number, profile_of, sized
+from perfvcs.formats._readings import Reading, ReadingValue, lines_of, machine, number, profile_of, sized
 from perfvcs.profile import Metric, Profile
 from perfvcs.units import base
 from perfvcs.validity import Malformed
@@ -55,12 +55,12 @@ def _readings(lines: list[str], known: dict[str, Metric], about: dict[str, str])
             yield Reading(uid, _values(match[3], place, known), size, execution=max(0, runs[package] - 1))
 
 
-def _values(text: str, line: int, known: dict[str, Metric]) -> dict[str, list[Value]]:
+def _values(text: str, line: int, known: dict[str, Metric]) -> dict[str, list[ReadingValue]]:
     """Pairs of a number and its unit."""
     words = text.split()
     if len(words) % 2:
         raise Malformed(f"line {line}: a benchmark's results are pairs of a number and a unit")
-    found: dict[str, list[Value]] = {}
+    found: dict[str, list[ReadingValue]] = {}
     for written, unit in zip(words[::2], words[1::2], strict=True):
         value = number(written)
         if value is None and written.lower() not in ("nan", "+inf", "-inf", "inf"):

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, Value, machine, profile_of, sized, summary, tells, text_of, typed
+from perfvcs.formats._readings import Reading, ReadingValue, machine, profile_of, sized, summary, tells, text_of, typed
 from perfvcs.formats._table import TextTable
 from perfvcs.formats._table import number as cell
 from perfvcs.profile import Metric, Profile
@@ -22,15 +22,15 @@ class _Command(msgspec.Struct):
     """Seconds; ``user`` and ``system`` are means. Newer versions have the bytes of each run."""
 
     command: str
-    mean: Value = None
-    stddev: Value = None
-    median: Value = None
-    user: Value = None
-    system: Value = None
-    min: Value = None
-    max: Value = None
-    times: list[Value] | None = None
-    memory_usage_byte: list[Value] | None = None
+    mean: ReadingValue = None
+    stddev: ReadingValue = None
+    median: ReadingValue = None
+    user: ReadingValue = None
+    system: ReadingValue = None
+    min: ReadingValue = None
+    max: ReadingValue = None
+    times: list[ReadingValue] | None = None
+    memory_usage_byte: list[ReadingValue] | None = None
     exit_codes: list[int | None] | None = None
     parameters: dict[str, str] = {}
 
@@ -77,7 +77,7 @@ def _reading(command: _Command) -> Reading:
     return Reading(uid, {"wall": command.times, **memory, **means}, size, execution=range(count))
 
 
-def _named(command: str, parameters: Mapping[str, str]) -> tuple[str, Value]:
+def _named(command: str, parameters: Mapping[str, str]) -> tuple[str, ReadingValue]:
     """The unit and its size: the command without the value of the parameter that is the size."""
     _, size = sized("", parameters.items())
     if size is None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from perfvcs.formats._metric import usable
-from perfvcs.formats._readings import Reading, Value, Written, machine, profile_of, quantity, sized, summary, tells, typed
+from perfvcs.formats._readings import Reading, ReadingValue, Written, machine, profile_of, quantity, sized, summary, tells, typed
 from perfvcs.profile import Metric, Profile
 from perfvcs.validity import Malformed
 
@@ -18,9 +18,9 @@ class _Score(msgspec.Struct):
     """``rawData`` has the iterations of each fork; of sampled times, ``rawDataHistogram`` has pairs of a value and how often it was."""
 
     scoreUnit: str = ""
-    score: Value = None
-    scoreError: Value | str = None
-    rawData: list[list[Value]] | None = None
+    score: ReadingValue = None
+    scoreError: ReadingValue | str = None
+    rawData: list[list[ReadingValue]] | None = None
     rawDataHistogram: list[list[list[tuple[float, float]]]] | None = None
 
 
@@ -69,7 +69,7 @@ def _readings(benchmark: _Benchmark, location: str, known: dict[str, Metric]) ->
     columns: dict[str, tuple[Written, _Score]] = {"": (whole, primary)}
     for name, score in benchmark.secondaryMetrics.items():
         columns[name] = quantity(score.scoreUnit, "none", usable(name)), score
-    forks: dict[int, dict[str, list[Value]]] = {}
+    forks: dict[int, dict[str, list[ReadingValue]]] = {}
     for about, score in columns.values():
         if about.metric in known and known[about.metric] != about.about:
             raise Malformed(f"{location}: `{about.metric[:80]}` is in {known[about.metric].unit} and in {about.about.unit}")
@@ -82,13 +82,13 @@ def _readings(benchmark: _Benchmark, location: str, known: dict[str, Metric]) ->
         yield Reading(uid, values, size, execution=number)
 
 
-def _forks(score: _Score, metric: str) -> Iterator[dict[str, list[Value]]]:
+def _forks(score: _Score, metric: str) -> Iterator[dict[str, list[ReadingValue]]]:
     """The values of each fork: iterations, the means of iterations that were sampled, or the score alone."""
     if score.rawData:
         yield from ({metric: values} for values in score.rawData)
     elif score.rawDataHistogram:
         for fork in score.rawDataHistogram:
-            counts: list[Value] = [sum((max(0.0, count) for _, count in pairs), 0.0) for pairs in fork]
+            counts: list[ReadingValue] = [sum((max(0.0, count) for _, count in pairs), 0.0) for pairs in fork]
             means = [sum(value * max(0.0, times) for value, times in pairs) / count if count else None
                      for pairs, count in zip(fork, counts, strict=True)]  # fmt: skip
             yield {metric: means, f"{metric}.samples": counts}

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, Value, profile_of, shaped, summary, tells, typed
+from perfvcs.formats._readings import Reading, ReadingValue, profile_of, shaped, summary, tells, typed
 from perfvcs.profile import Metric, Profile
 
 METRICS = {"wall": Metric("s"), "rate": Metric("ops/s", "none"), "value": Metric("", "none"), "share": Metric("", "none")}
@@ -55,7 +55,7 @@ def _readings(name: str, about: Mapping[str, Any]) -> Iterator[Reading]:
     if "avg" in values:
         timed = contains == "time" or (contains is None and name.startswith(TIME_PREFIXES))
         over = MILLI if timed else 1.0
-        more: dict[str, Value] = {
+        more: dict[str, ReadingValue] = {
             ours: values[theirs] / (1.0 if ours == "samples" else over) for theirs, ours in TRENDS.items() if theirs in values
         }  # fmt: skip
         yield Reading(name, summary("wall" if timed else "value", values["avg"] / over, **more))

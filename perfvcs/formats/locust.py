@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from perfvcs.formats._columns import rows
 from perfvcs.formats._foreign import NoResults
-from perfvcs.formats._readings import Reading, Value, number, profile_of, summary
+from perfvcs.formats._readings import Reading, ReadingValue, number, profile_of, summary
 from perfvcs.profile import Metric, Profile
 
 METRICS = {"wall": Metric("s"), "rate": Metric("ops/s", "none"), "failures": Metric("", "none"), "content": Metric("B", "none")}
@@ -42,7 +42,7 @@ def _readings(document: bytes) -> Iterator[Reading]:
         if not numbers.get("Request Count", 1):
             continue
 
-        def seconds(name: str, numbers: dict[str, Value] = numbers) -> Value:
+        def seconds(name: str, numbers: dict[str, ReadingValue] = numbers) -> ReadingValue:
             found = numbers.get(name)
             return None if found is None else found / MILLI
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, Value, machine, profile_of, sized, summary, tells, typed
+from perfvcs.formats._readings import Reading, ReadingValue, machine, profile_of, sized, summary, tells, typed
 from perfvcs.profile import Metric, Profile
 
 METRICS = {"wall": Metric("s"), "heap": Metric("B", "none")}
@@ -16,19 +16,19 @@ NANO = 1e9
 
 
 class _Heap(msgspec.Struct):
-    avg: Value = None
+    avg: ReadingValue = None
 
 
 class _Stats(msgspec.Struct):
     """Nanoseconds of a call; samples are in the order of their size."""
 
-    samples: list[Value] | None = None
-    avg: Value = None
-    min: Value = None
-    max: Value = None
-    p50: Value = None
-    p75: Value = None
-    p99: Value = None
+    samples: list[ReadingValue] | None = None
+    avg: ReadingValue = None
+    min: ReadingValue = None
+    max: ReadingValue = None
+    p50: ReadingValue = None
+    p75: ReadingValue = None
+    p99: ReadingValue = None
     heap: _Heap | None = None
 
 
@@ -88,8 +88,8 @@ def _readings(file: _File) -> Iterator[Reading]:
             yield Reading(f"{group} > {uid}" if group else uid, _columns(run.stats), size)
 
 
-def _columns(stats: _Stats) -> dict[str, list[Value]]:
-    heap: dict[str, list[Value]] = {"heap": [stats.heap.avg]} if stats.heap and stats.heap.avg is not None else {}
+def _columns(stats: _Stats) -> dict[str, list[ReadingValue]]:
+    heap: dict[str, list[ReadingValue]] = {"heap": [stats.heap.avg]} if stats.heap and stats.heap.avg is not None else {}
     if stats.samples:
         return {"wall": [_seconds(value) for value in stats.samples], **heap}
     more = {word: _seconds(getattr(stats, theirs))
@@ -97,5 +97,5 @@ def _columns(stats: _Stats) -> dict[str, list[Value]]:
     return {**summary("wall", _seconds(stats.avg), **more), **heap}
 
 
-def _seconds(value: Value) -> Value:
+def _seconds(value: ReadingValue) -> ReadingValue:
     return None if value is None else value / NANO

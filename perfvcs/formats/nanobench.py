@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, Value, profile_of, summary, tells, typed
+from perfvcs.formats._readings import Reading, ReadingValue, profile_of, summary, tells, typed
 from perfvcs.profile import Metric, Profile
 
 COUNTERS = {
@@ -21,22 +21,22 @@ METRICS = {"wall": Metric("s"), "loops": Metric("", "none"), **dict.fromkeys(COU
 class _Measurement(msgspec.Struct):
     """An epoch: ``elapsed`` and the counters are of one iteration; counters are 0 where the system gives none."""
 
-    elapsed: Value = None
-    iterations: Value = None
-    instructions: Value = None
-    cpucycles: Value = None
-    contextswitches: Value = None
-    pagefaults: Value = None
-    branchinstructions: Value = None
-    branchmisses: Value = None
+    elapsed: ReadingValue = None
+    iterations: ReadingValue = None
+    instructions: ReadingValue = None
+    cpucycles: ReadingValue = None
+    contextswitches: ReadingValue = None
+    pagefaults: ReadingValue = None
+    branchinstructions: ReadingValue = None
+    branchmisses: ReadingValue = None
 
 
 class _Result(msgspec.Struct):
     name: str
     title: str = ""
-    complexityN: Value = None
-    median: Value = msgspec.field(default=None, name="median(elapsed)")
-    error: Value = msgspec.field(default=None, name="medianAbsolutePercentError(elapsed)")
+    complexityN: ReadingValue = None
+    median: ReadingValue = msgspec.field(default=None, name="median(elapsed)")
+    error: ReadingValue = msgspec.field(default=None, name="medianAbsolutePercentError(elapsed)")
     measurements: list[_Measurement] = []
 
 

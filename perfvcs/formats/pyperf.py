@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, Value, machine, profile_of, tells, typed
+from perfvcs.formats._readings import Reading, ReadingValue, machine, profile_of, tells, typed
 from perfvcs.profile import REPEATED, Metric, Profile
 
 METRICS = {
@@ -25,8 +25,8 @@ FORMERLY = "common_metadata"  # version 6 of the files, of a tool that was calle
 class _Run(msgspec.Struct):
     """A process; of warm-ups and values, each pair of a warm-up has the number of loops first."""
 
-    values: list[Value] = []
-    warmups: list[tuple[Value, Value]] = []
+    values: list[ReadingValue] = []
+    warmups: list[tuple[ReadingValue, ReadingValue]] = []
     metadata: dict[str, Any] = {}
 
 

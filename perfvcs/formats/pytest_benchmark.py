@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, Value, machine, profile_of, sized, summary, tells, typed
+from perfvcs.formats._readings import Reading, ReadingValue, machine, profile_of, sized, summary, tells, typed
 from perfvcs.profile import Environment, Metric, Profile
 from perfvcs.validity import Malformed
 
@@ -22,13 +22,13 @@ WRITTEN_VERSION = "5.0.0"  # the version of pytest-benchmark whose files are wri
 class _Stats(msgspec.Struct):
     """Seconds; ``data`` has the rounds where they were saved."""
 
-    mean: Value = None
-    stddev: Value = None
-    median: Value = None
-    min: Value = None
-    max: Value = None
-    rounds: Value = None
-    data: list[Value] | None = None
+    mean: ReadingValue = None
+    stddev: ReadingValue = None
+    median: ReadingValue = None
+    min: ReadingValue = None
+    max: ReadingValue = None
+    rounds: ReadingValue = None
+    data: list[ReadingValue] | None = None
 
 
 class _Benchmark(msgspec.Struct):

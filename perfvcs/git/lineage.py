@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 
-Listing = Callable[[Sequence[str]], Generator[str, None, None]]
+LineageLines = Callable[[Sequence[str]], Generator[str, None, None]]
 
 
 class Lineage:
@@ -13,7 +13,7 @@ class Lineage:
     ``listing`` starts git: the lines of ``rev-list --parents`` for some commits, without those behind a ``^``.
     """
 
-    def __init__(self, listing: Listing) -> None:
+    def __init__(self, listing: LineageLines) -> None:
         self._listing = listing
         self._reading: Generator[str, None, None] | None = None
         self._parents: dict[str, list[str]] = {}

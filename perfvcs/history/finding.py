@@ -22,7 +22,7 @@ COMMITS_AROUND = 12  # commits shown on each side of a step
 LARGEST_EXPONENT = 700.0  # exp of more is beyond a float
 
 Direction = Literal["degradation", "improvement"]
-Word = Literal["degradation", "improvement", "drift"]
+FindingWord = Literal["degradation", "improvement", "drift"]
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Finding:
         return direction(self.line, self.effect)
 
     @property
-    def word(self) -> Word:
+    def word(self) -> FindingWord:
         """The direction of a step; a drift is called one."""
         return "drift" if self.drift else self.direction
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 
-Series = tuple[str, str, str, str]  # benchmark, collector, metric, and the environment's fingerprint
+SeriesName = tuple[str, str, str, str]  # benchmark, collector, metric, and the environment's fingerprint
 
 
 class SeriesBreak(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ class Overview(msgspec.Struct, frozen=True):
     noisier: Sequence[Noisier]
     newest: Sequence[Newest]
     details: dict[str, Commit]
-    environments: dict[Series, str]
+    environments: dict[SeriesName, str]
     lines: int
     commits: int
     ends: Sequence[str]
@@ -118,7 +118,7 @@ def _overview(repository: Repository, names: Sequence[str], metric: str) -> Over
     )  # fmt: skip
 
 
-def _environments(lines: Sequence[Line]) -> dict[Series, str]:
+def _environments(lines: Sequence[Line]) -> dict[SeriesName, str]:
     """What the environments are called of the series that exist in several."""
     places: dict[tuple[str, str, str], dict[str, Environment]] = defaultdict(dict)
     for line in lines:

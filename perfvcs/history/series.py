@@ -41,7 +41,7 @@ class SeriesKey(NamedTuple):
     environment: str
 
 
-Unit = tuple[str, float | None, str]  # uid, size, metric
+SizedMetric = tuple[str, float | None, str]  # uid, size, metric
 
 
 @dataclass(frozen=True)
@@ -194,9 +194,9 @@ def _centres(repository: Repository, commits: Sequence[str], numbers: Sequence[i
 
 def _medians(
     repository: Repository, keys: Iterable[str], commits: Sequence[str]
-) -> dict[tuple[SeriesKey, Unit], dict[str, list[float]]]:
+) -> dict[tuple[SeriesKey, SizedMetric], dict[str, list[float]]]:
     """The medians of all executions on the newest commits."""
-    found: dict[tuple[SeriesKey, Unit], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[tuple[SeriesKey, SizedMetric], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for key in keys:
         for entry in repository.index.history(key, commits):
             one = entry.summary

@@ -84,12 +84,12 @@ class Verdict(msgspec.Struct, frozen=True, array_like=True):
         return self.word in ("degradation", "improvement")
 
 
-What = tuple[object, ...]
+ComparedSeries = tuple[object, ...]
 Read = Callable[["Sequence[Header]"], "Sequence[Profile]"]
-Rows = dict[What, Verdict]
+PairVerdicts = dict[ComparedSeries, Verdict]
 
 
-def of_line(rows: Rows, line: Line, moved: float) -> Verdict | None:
+def of_line(rows: PairVerdicts, line: Line, moved: float) -> Verdict | None:
     """The verdict on a line among those of a pair; ``moved`` is the difference of its own levels, as logarithms.
 
     The numbers of a curve's verdict are those of some sizes. Others have changed with the curve only where their own levels did.
@@ -124,9 +124,9 @@ class Verdicts:
         self._compute = compute
         self._marks: dict[str, int] = {}
         self._windows: dict[str, list[str]] = {}
-        self._found: dict[CommitPair, Rows] = {}
+        self._found: dict[CommitPair, PairVerdicts] = {}
 
-    def of(self, pairs: Iterable[CommitPair]) -> dict[CommitPair, Rows]:
+    def of(self, pairs: Iterable[CommitPair]) -> dict[CommitPair, PairVerdicts]:
         """The verdicts by what they are about; a pair is missing where too many profiles would have to be opened."""
         wanted = dict.fromkeys(pairs)
         asked = [pair for pair in wanted if pair not in self._found]
@@ -134,7 +134,7 @@ class Verdicts:
             self._found |= self._asked(asked)
         return {pair: self._found[pair] for pair in wanted if pair in self._found}
 
-    def _asked(self, asked: Sequence[CommitPair]) -> dict[CommitPair, Rows]:
+    def _asked(self, asked: Sequence[CommitPair]) -> dict[CommitPair, PairVerdicts]:
         self._marks = self._repository.index.marks()
         key_of = keyed(f"verdicts {VERSION} {__version__} {self._repository.rules!r} {self._repository.former!r} {self._delta!r}")
         keys = {pair: key_of(*self._basis(pair)) for pair in asked}
@@ -149,7 +149,7 @@ class Verdicts:
             known |= computed
         return {pair: self._rows(pair, known[key]) for pair, key in keys.items() if key in known}
 
-    def _rows(self, pair: CommitPair, verdicts: Sequence[Verdict]) -> Rows:
+    def _rows(self, pair: CommitPair, verdicts: Sequence[Verdict]) -> PairVerdicts:
         return {(one.series, one.uid, one.size, one.metric, one.unit, one.better): one for one in self._accepted(pair, verdicts)}
 
     def _basis(self, pair: CommitPair) -> tuple[bytes, ...]:

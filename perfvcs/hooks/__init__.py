@@ -18,7 +18,7 @@ from perfvcs.hooks import script as hookscript
 
 HOOKS = ("post-commit", "pre-push")
 
-State = Literal["installed", "outdated", "not installed", "another tool's"]
+HookState = Literal["installed", "outdated", "not installed", "another tool's"]
 
 
 class HookError(PerfError):
@@ -34,7 +34,7 @@ class Hook:
 
     name: str
     path: Path
-    state: State
+    state: HookState
     ours: Path | None
     kept: Path | None
 
@@ -135,7 +135,7 @@ def _hook(folder: Path, name: str) -> Hook:
     path = folder / name
     ours = next((candidate for candidate in (path, folder / f"{name}.legacy") if _is_ours(candidate)), None)  # pre-commit's word
     kept = _kept(path) if os.path.lexists(_kept(path)) else None
-    state: State
+    state: HookState
     if ours is not None:
         state = "installed" if ours.read_bytes() == hookscript.script(name, sys.executable) else "outdated"
     else:

@@ -21,7 +21,7 @@ from perfvcs.hosts.parcel import Parcel, parcel
 from perfvcs.jobs.requirement import is_met
 from perfvcs.measure.executor import Wanted
 from perfvcs.measure.journal import Block, Identity
-from perfvcs.measure.profiles import Place
+from perfvcs.measure.profiles import CellPlace
 from perfvcs.measure.sites import Sites
 from perfvcs.measure.tally import About, Tally
 
@@ -138,7 +138,7 @@ class HostsExecutor:
             for position in self.tally.versions_of(number):
                 self.tally.skip(number, position, self.sites.cells[number].warmup * self.sites.cells[number].binaries)
 
-    def describe(self, places: Iterable[Place]) -> dict[Place, About]:
+    def describe(self, places: Iterable[CellPlace]) -> dict[CellPlace, About]:
         """Nothing was measured here."""
         return {place: self.tally.about(place.number, place.position, place.host) for place in places}
 

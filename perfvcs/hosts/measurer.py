@@ -37,7 +37,7 @@ from perfvcs.jobs import knobs
 from perfvcs.keeper import keeping
 from perfvcs.measure.executor import LocalExecutor, Wanted
 from perfvcs.measure.journal import Described, Lost
-from perfvcs.measure.profiles import Place
+from perfvcs.measure.profiles import CellPlace
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.session import Session
 from perfvcs.measure.sites import Sites
@@ -157,7 +157,7 @@ class Measurer:
             for block in session.blocks.of(number, positions[0]) or ()
             if block.block == task.block and block.seen.keys() >= set(positions)
         ]
-        places = [Place(one.job, position, seen.engine) for one in blocks for position, seen in one.seen.items()]
+        places = [CellPlace(one.job, position, seen.engine) for one in blocks for position, seen in one.seen.items()]
         lost = [Lost(number, position, self._reason(session, number, position)) for number, position in sorted(gone)]
         return messages.Measured(self.host, blocks, lost, self._describe(session, places), list(tally.warnings))
 
@@ -167,7 +167,7 @@ class Measurer:
         reasons = [one.reason for one in session.failures if one.version == version and (one.name == name or not one.label)]
         return reasons[-1] if reasons else "it was not measured"
 
-    def _describe(self, session: Session, places: Sequence[Place]) -> list[Described]:
+    def _describe(self, session: Session, places: Sequence[CellPlace]) -> list[Described]:
         """What is to be said of series, as far as it was not said before."""
         found = []
         for place, about in session.executor.describe(places).items():

@@ -63,12 +63,12 @@ class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="mea
     warnings: list[str]
 
 
-Answer = Lacks | Failed | Measured
-Reply = Answer | Executing
+HostAnswer = Lacks | Failed | Measured
+Reply = HostAnswer | Executing
 encode = msgspec.msgpack.encode
 _task = msgspec.msgpack.Decoder(Task)
 _delivery = msgspec.msgpack.Decoder(Delivery)
-_answer = msgspec.msgpack.Decoder(Answer)
+_answer = msgspec.msgpack.Decoder(HostAnswer)
 _reply = msgspec.msgpack.Decoder(Reply)
 _facts = msgspec.msgpack.Decoder(Facts)
 task, delivery, answer, reply, facts = _task.decode, _delivery.decode, _answer.decode, _reply.decode, _facts.decode

@@ -15,7 +15,7 @@ from perfvcs.index.entries import PATH_QUERY, WITHIN_COMMITS, SeriesEntry, entri
 from perfvcs.index.filling import INDEX_SCHEMA, INDEX_VERSION, Details, Number, OfExecution, unpack
 from perfvcs.index.former import FormerNames
 from perfvcs.index.levels import LEVEL_RECORD
-from perfvcs.index.lines import Course, Line, Parts, Spreads, courses, joined, lines, spreads
+from perfvcs.index.lines import Course, Line, LineParts, Spreads, courses, joined, lines, spreads
 from perfvcs.index.snapshot import Snapshot
 from perfvcs.index.verdicts import LastVerdict, LastVerdicts
 from perfvcs.profile import Environment, Job, Metric
@@ -252,7 +252,7 @@ class Index:
         """The lines of the history, by number: every unit and metric of every job in every environment."""
         return self._database.attempt(lambda: self._lines()[0])
 
-    def _lines(self) -> tuple[dict[int, Line], Parts]:
+    def _lines(self) -> tuple[dict[int, Line], LineParts]:
         """The lines by number, and the parts of those that began under a former name of their job."""
         known = lines(self._snapshot.connection())
         if not self.former:
@@ -269,7 +269,7 @@ class Index:
         asked = None if numbers is None else list(numbers)
         return self._database.attempt(lambda: spreads(self._snapshot.connection(), commits, asked, self._parts()))
 
-    def _parts(self) -> Parts:
+    def _parts(self) -> LineParts:
         return self._lines()[1] if self.former else {}
 
     def find(self, prefix: str) -> list[str]:

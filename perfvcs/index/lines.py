@@ -67,10 +67,10 @@ def lines(connection: sqlite3.Connection) -> dict[int, Line]:
     return found
 
 
-Parts = dict[int, list[int]]  # of a line that goes on under another name: the numbers of all its parts, its own too
+LineParts = dict[int, list[int]]  # of a line that goes on under another name: the numbers of all its parts, its own too
 
 
-def joined(known: Mapping[int, Line]) -> tuple[dict[int, Line], Parts]:
+def joined(known: Mapping[int, Line]) -> tuple[dict[int, Line], LineParts]:
     """Lines without those that are the same as another one of a smaller number, and the parts of those that have several."""
     numbers: dict[tuple[object, ...], list[int]] = {}
     for number, line in sorted(known.items()):
@@ -80,7 +80,7 @@ def joined(known: Mapping[int, Line]) -> tuple[dict[int, Line], Parts]:
 
 
 def courses(
-    connection: sqlite3.Connection, numbers: Iterable[int], commits: Sequence[str], parts: Parts | None = None
+    connection: sqlite3.Connection, numbers: Iterable[int], commits: Sequence[str], parts: LineParts | None = None
 ) -> dict[int, Course]:
     """The courses of some lines along ``commits``, oldest first; lines that have no place there are left out.
 
@@ -198,7 +198,7 @@ class Spreads(NamedTuple):
 
 
 def spreads(
-    connection: sqlite3.Connection, commits: Sequence[str], numbers: Iterable[int] | None = None, parts: Parts | None = None
+    connection: sqlite3.Connection, commits: Sequence[str], numbers: Iterable[int] | None = None, parts: LineParts | None = None
 ) -> Spreads:
     """The levels of all lines, or of some, along ``commits``, oldest first, with what is needed for their intervals."""
     import numpy as np

@@ -17,11 +17,11 @@ import msgspec
 from perfvcs.collector import Collector
 from perfvcs.environment import Knobs
 from perfvcs.errors import UsageError, nearest
-from perfvcs.jobs.config import DEFAULT, AutoTable, BadConfig, Config, Entry, JobTable, seconds, words
+from perfvcs.jobs.config import DEFAULT, AutoTable, BadConfig, Config, JobTable, NamedOptions, seconds, words
 from perfvcs.jobs.workload import Workload, parse
 from perfvcs.plugins import build, names
 from perfvcs.postprocessor import Postprocessor
-from perfvcs.profile import Job, Value
+from perfvcs.profile import Job, ParameterValue
 from perfvcs.rules import RULES_FILE
 from perfvcs.text.naming import Named, meant
 from perfvcs.validity import MAX_NAME
@@ -65,9 +65,9 @@ class Cell:
     hosts: str = ""  # what a host must be like, see ``requirement``
 
     @property
-    def params(self) -> dict[str, Value]:
+    def params(self) -> dict[str, ParameterValue]:
         """The parameters of this cell: those of the workload, and the interpreter."""
-        bound: dict[str, Value] = dict(self.workload.params) if self.workload else {}
+        bound: dict[str, ParameterValue] = dict(self.workload.params) if self.workload else {}
         return bound | ({"python": self.python} if self.python else {})
 
     def job(self, source: Mapping[str, str], *, engine: bool = True) -> Job:
@@ -232,7 +232,7 @@ def _name(table: JobTable, command: str) -> str:
     return table.name if isinstance(table.cmd, str) or len(table.cmd) == 1 else f"{table.name} {own}"
 
 
-def _member(family: str, entry: Entry, path: str) -> MemberEntry:
+def _member(family: str, entry: NamedOptions, path: str) -> MemberEntry:
     """A family\'s member as written in a job."""
     options = {} if isinstance(entry, str) else dict(entry)
     kind = entry if isinstance(entry, str) else options.pop("name", None)

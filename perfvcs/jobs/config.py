@@ -25,7 +25,7 @@ _TYPES = {
 }  # fmt: skip
 _UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 
-Entry = str | dict[str, Any]
+NamedOptions = str | dict[str, Any]
 
 
 class BadConfig(UsageError):
@@ -109,9 +109,9 @@ class JobTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     name: str = ""
     formerly: tuple[str, ...] = ()
     args: tuple[str, ...] = ("",)
-    workloads: tuple[Entry, ...] | None = None
-    collectors: tuple[Entry, ...] = ("time",)
-    postprocessors: tuple[Entry, ...] = ()
+    workloads: tuple[NamedOptions, ...] | None = None
+    collectors: tuple[NamedOptions, ...] = ("time",)
+    postprocessors: tuple[NamedOptions, ...] = ()
     executions: int | str | AutoTable = DEFAULT
     warmup: int = 1
     binaries: int = 1

@@ -14,7 +14,7 @@ from perfvcs.errors import NO_SPACE, PerfError, UsageError, nearest
 from perfvcs.jobs.config import seconds, words
 from perfvcs.jobs.size import DEFAULT_TIMEOUT, MAX_FILE, integer, length_of, only, readable, seed_of, values
 from perfvcs.process import run
-from perfvcs.profile import Value
+from perfvcs.profile import ParameterValue
 
 MAX_STRING = 128 * 1024 - 1  # Linux refuses a longer argument (MAX_ARG_STRLEN)
 BY_PRODUCTS = frozenset({".git", ".perf", "__pycache__"})  # of a folder; they differ where nothing of the input does
@@ -41,7 +41,7 @@ class Workload:
     """
 
     name: str
-    params: Mapping[str, Value] = field(default_factory=dict, hash=False)
+    params: Mapping[str, ParameterValue] = field(default_factory=dict, hash=False)
     size: float | None = None
 
     def prepare(self, cwd: Path, folder: Path, env: Mapping[str, str]) -> str:  # noqa: ARG002

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs import Cell, matrix
 from perfvcs.jobs.config import Config
-from perfvcs.locate.comparison import Choice, CommitComparison, MeasuredSides, rematched
+from perfvcs.locate.comparison import CommitComparison, CountedMetric, MeasuredSides, rematched
 from perfvcs.locate.elsewhere import others, own_name, surroundings, upgraded
 from perfvcs.locate.experiments import Experiments
-from perfvcs.locate.finding import AuxiliaryTrial, Blame, Lines, Node, SuspectFunction, Verdict
+from perfvcs.locate.finding import AuxiliaryTrial, Blame, FunctionVerdict, Lines, Node, SuspectFunction
 from perfvcs.locate.hunks import SourceDifference, difference
 from perfvcs.locate.kinds import kinds
 from perfvcs.locate.laboratory import Laboratory
@@ -43,7 +43,7 @@ class BlameRequest:
     a: str
     b: str
     benchmark: str = ""
-    metric: Choice = "auto"
+    metric: CountedMetric = "auto"
     delta: float = DELTA
     budget: float = 1800.0
     prove: bool = True
@@ -133,7 +133,7 @@ class _Investigation:
         return rank(changed.meaning, measured.evidence, places, sign)
 
     def _found(
-        self, measured: MeasuredSides, verdict: Verdict, elsewhere: list[str], changed: SourceDifference | None = None,
+        self, measured: MeasuredSides, verdict: FunctionVerdict, elsewhere: list[str], changed: SourceDifference | None = None,
         suspects: Sequence[Suspect] = (), trials: Sequence[AuxiliaryTrial] = (), dependencies: AuxiliaryTrial | None = None,
     ) -> Blame:  # fmt: skip
         levels, effect = measured.levels, measured.effect
@@ -149,11 +149,11 @@ class _Investigation:
         )  # fmt: skip
 
 
-def _verdict(suspects: Sequence[Suspect], trials: Sequence[AuxiliaryTrial]) -> Verdict:
+def _verdict(suspects: Sequence[Suspect], trials: Sequence[AuxiliaryTrial]) -> FunctionVerdict:
     if not suspects:
         return "not the code"
     words = {trial.word for trial in trials}
-    verdicts: tuple[Verdict, ...] = ("proved", "contributes", "not proved")
+    verdicts: tuple[FunctionVerdict, ...] = ("proved", "contributes", "not proved")
     return next((verdict for verdict in verdicts if verdict in words), "suspected")
 
 

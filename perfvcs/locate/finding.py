@@ -6,10 +6,10 @@ from typing import Literal
 
 import msgspec
 
-from perfvcs.locate.proof import Word
+from perfvcs.locate.proof import ProofWord
 
 FORMAT = "perfvcs-blame/1"
-Verdict = Literal["proved", "contributes", "not proved", "suspected", "not the code", "no difference"]
+FunctionVerdict = Literal["proved", "contributes", "not proved", "suspected", "not the code", "no difference"]
 
 
 class Lines(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ class AuxiliaryTrial(msgspec.Struct, frozen=True, kw_only=True):
     besides: str = ""
     commit: str = ""
     level: float | None = None
-    word: Word
+    word: ProofWord
     share: float | None = None
     low: float | None = None
     high: float | None = None
@@ -99,7 +99,7 @@ class Blame(msgspec.Struct, frozen=True, kw_only=True):
     low: float
     high: float
     delta: float
-    verdict: Verdict
+    verdict: FunctionVerdict
     suspects: list[SuspectFunction] = []
     trials: list[AuxiliaryTrial] = []
     dependencies: AuxiliaryTrial | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from perfvcs.measure.sites import Flags, SiteKind, Sites
+from perfvcs.measure.sites import BuildFlags, SiteKind, Sites
 
 if TYPE_CHECKING:
     from perfvcs.measure.site import Site, Version
@@ -20,7 +20,7 @@ class KeptSites:
 
     def __init__(self) -> None:
         self.stack = ExitStack()
-        self.known: dict[tuple[str, int, Flags], Site] = {}
+        self.known: dict[tuple[str, int, BuildFlags], Site] = {}
         self.warm: dict[tuple[int, Version], Reached | None] = {}
 
 

@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 from perfvcs.locate.outline import FUNCTIONS
 from perfvcs.text.lines import source_lines
 
-Rule = Literal["extra pass", "copy in a loop", "list for set", "cache dropped", "call repeated", "busy loop"]
-PLANTED: tuple[Rule, ...] = ("extra pass", "copy in a loop", "list for set", "cache dropped")  # by `perf mutate`
+MutationRule = Literal["extra pass", "copy in a loop", "list for set", "cache dropped", "call repeated", "busy loop"]
+PLANTED: tuple[MutationRule, ...] = ("extra pass", "copy in a loop", "list for set", "cache dropped")  # by `perf mutate`
 CACHES = frozenset({"lru_cache", "cache"})
 PLANTED_NAME = "_perf_planted"
 
@@ -18,13 +18,13 @@ PLANTED_NAME = "_perf_planted"
 class Mutant(NamedTuple):
     """A source with one slowdown: what was planted, in which function, and at which line of the new text."""
 
-    rule: Rule
+    rule: MutationRule
     function: str
     line: int
     text: str
 
 
-def mutants(source: str, *, times: int = 1, rules: tuple[Rule, ...] = PLANTED, function: str = "") -> Iterator[Mutant]:
+def mutants(source: str, *, times: int = 1, rules: tuple[MutationRule, ...] = PLANTED, function: str = "") -> Iterator[Mutant]:
     """All mutants of a source, or those of one function; ``times`` repeats what is planted. Nothing of a source that cannot be read."""
     try:
         tree = ast.parse(source)

@@ -11,7 +11,7 @@ ENOUGH_SHARE = 0.2  # the share of the effect by which the auxiliary version may
 SMALLEST_SHARE = 0.1  # a smaller share of the effect is not a contribution
 LEVEL = 0.95  # of the intervals
 
-Word = Literal["proved", "contributes", "not proved", "open"]
+ProofWord = Literal["proved", "contributes", "not proved", "open"]
 
 
 class VersionValues(msgspec.Struct, frozen=True):
@@ -33,7 +33,7 @@ class Experiment(msgspec.Struct, frozen=True):
     ``open``: more executions would decide it.
     """
 
-    word: Word
+    word: ProofWord
     share: float
     low: float
     high: float
@@ -83,7 +83,7 @@ def judge(levels: VersionValues, delta: float) -> Experiment:
     share = 1 - rest / whole
     near = min(delta / abs(whole), ENOUGH_SHARE) if delta else ENOUGH_SHARE
     if levels.exact:
-        word: Word = "proved" if abs(1 - share) <= near else "contributes" if share >= SMALLEST_SHARE else "not proved"
+        word: ProofWord = "proved" if abs(1 - share) <= near else "contributes" if share >= SMALLEST_SHARE else "not proved"
     elif shares[0] >= 1 - ENOUGH_SHARE and shares[1] <= 1 + ENOUGH_SHARE:
         word = "proved"
     elif shares[1] < SMALLEST_SHARE:

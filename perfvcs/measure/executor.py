@@ -17,7 +17,7 @@ from perfvcs.environment import noise
 from perfvcs.environment.facts import Facts, facts
 from perfvcs.errors import PerfError
 from perfvcs.measure.journal import Block, Identity
-from perfvcs.measure.profiles import Place, profile_of
+from perfvcs.measure.profiles import CellPlace, profile_of
 from perfvcs.measure.series import CellSeries
 from perfvcs.measure.sites import SiteKind, Sites
 from perfvcs.measure.tally import About, Tally
@@ -72,7 +72,7 @@ class Executor(Protocol):
         """Run blocks, a part of them at each step, so that several sessions can run at the same time."""
         ...
 
-    def describe(self, places: Iterable[Place]) -> dict[Place, About]:
+    def describe(self, places: Iterable[CellPlace]) -> dict[CellPlace, About]:
         """The present state of the series measured so far."""
         ...
 
@@ -165,7 +165,7 @@ class LocalExecutor:
                     self._complete(number, block, binary, self._turn(number, positions, block, binary))
             yield
 
-    def describe(self, places: Iterable[Place]) -> dict[Place, About]:
+    def describe(self, places: Iterable[CellPlace]) -> dict[CellPlace, About]:
         """The series, with the noise since the session began."""
         state = noise.snapshot()
         return {
@@ -262,7 +262,7 @@ class LocalExecutor:
         tally = self.tally
         recording = tally.blocks.recording(number, position)
         recording.add(partial, recording.executions, binary)
-        place = Place(number, position, recording.engine)
+        place = CellPlace(number, position, recording.engine)
         profile = profile_of(tally, self.identity, place, recording, self.describe([place])[place], datetime.now(UTC))
         path = (
             self.sites.home / "aside" / f"{self.identity.session}-{self.versions[position].commit[:12]}-{number}-{position}.json"

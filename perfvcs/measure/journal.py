@@ -142,9 +142,9 @@ class Described(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="de
     reached: Reached | None = None
 
 
-Entry = Block | Lost | Described
+JournalEntry = Block | Lost | Described
 _header = msgspec.json.Decoder(SessionHeader)
-_entry = msgspec.json.Decoder(Entry)
+_entry = msgspec.json.Decoder(JournalEntry)
 
 
 def moment(when: datetime) -> str:
@@ -174,7 +174,7 @@ class Journal:
             elif os.pread(descriptor, 1, size - 1) != b"\n":
                 os.write(descriptor, b"\n")  # a crash cut off the last line
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: JournalEntry) -> None:
         """Append an entry."""
         line = msgspec.json.encode(entry)
         self.begin()
@@ -200,7 +200,7 @@ class Journal:
             self._file.close()
             self._file = None
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[JournalEntry]:
         """The complete records so far."""
         with suppress(FileNotFoundError), _opened(self.path) as file:
             file.readline(MAX_JOURNAL_HEADER)
@@ -246,7 +246,7 @@ def _is_possible(header: SessionHeader) -> bool:
     )
 
 
-def _is_sound(entry: Entry) -> bool:
+def _is_sound(entry: JournalEntry) -> bool:
     return not isinstance(entry, Block) or entry.seen.keys() == entry.failed.keys() == entry.places.keys() == entry.series.keys()
 
 

@@ -12,7 +12,7 @@ from perfvcs.measure.tally import About, Tally
 from perfvcs.profile import Collected, Design, Profile
 
 
-class Place(NamedTuple):
+class CellPlace(NamedTuple):
     """A cell on a version, by their numbers, on a host (empty: here); ``engine`` is the one used, if that is known only afterwards."""
 
     number: int
@@ -21,7 +21,9 @@ class Place(NamedTuple):
     host: str = ""
 
 
-def profile_of(tally: Tally, identity: Identity, place: Place, recording: JobRecording, about: About, ended: datetime) -> Profile:
+def profile_of(
+    tally: Tally, identity: Identity, place: CellPlace, recording: JobRecording, about: About, ended: datetime
+) -> Profile:
     """The profile of what was recorded at a place."""
     cell, version, several = tally.cells[place.number], tally.versions[place.position], len(tally.versions) > 1
     return Profile(

@@ -12,7 +12,7 @@ from perfvcs.errors import PerfError, UsageError
 from perfvcs.measure.budget import Budget, TurnTimes
 from perfvcs.measure.executor import COLLECT_FAILED, Executor, LocalExecutor, Wanted
 from perfvcs.measure.journal import Identity, Journal
-from perfvcs.measure.profiles import Place, profile_of
+from perfvcs.measure.profiles import CellPlace, profile_of
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.sites import Sites
 from perfvcs.measure.tally import Failure, Tally
@@ -172,10 +172,10 @@ class Session:
         found = self._profiles(pairs)
         return [[profile for place, profile in found.items() if place.position == position] for _, position in pairs]
 
-    def _profiles(self, pairs: Sequence[tuple[int, int]]) -> dict[Place, Profile]:
+    def _profiles(self, pairs: Sequence[tuple[int, int]]) -> dict[CellPlace, Profile]:
         """The profiles of cells on versions with a complete block, one per host, as they were measured."""
         recordings = {(*pair, host): self.blocks.recording(*pair, host) for pair in pairs for host in self.blocks.hosts(*pair)}
-        places = [Place(number, position, one.engine, host) for (number, position, host), one in recordings.items()]
+        places = [CellPlace(number, position, one.engine, host) for (number, position, host), one in recordings.items()]
         about = self.executor.describe(place for place in places if not place.host)
         about |= {place: self.tally.about(place.number, place.position, place.host) for place in places if place.host}
         now = datetime.now(UTC)

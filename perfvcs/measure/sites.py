@@ -29,14 +29,14 @@ from perfvcs.measure.site import Site, Version, prepare
 from perfvcs.measure.virtualenv import VirtualEnvironment
 from perfvcs.profile import Environment, Job, Reached
 
-Flags = tuple[str, ...]
+BuildFlags = tuple[str, ...]
 
 
 class SiteKind(NamedTuple):
     """Sites that are built alike: with these flags, as often as the jobs with these numbers need."""
 
     number: int
-    flags: Flags
+    flags: BuildFlags
     jobs: list[int]
     binaries: int
 
@@ -56,7 +56,7 @@ class Sites:
         self.cells, self.versions = cells, versions
         # only what is built can be built otherwise
         self._flags = [cell.collector.flags(shlex.split(cell.cmd)[0]) if config.build else () for cell in cells]
-        self._sites: dict[tuple[int, int, Flags], Site] = {}
+        self._sites: dict[tuple[int, int, BuildFlags], Site] = {}
         self._texts: dict[tuple[Path, Workload | None], str] = {}
         self.warm: dict[tuple[int, Version], Reached | None] = {}  # cells on versions that were warmed up, and what ran then
 

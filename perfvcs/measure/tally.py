@@ -11,7 +11,7 @@ import msgspec
 from perfvcs.jobs import Cell
 from perfvcs.measure.blocks import Blocks
 from perfvcs.measure.budget import Budget, TurnTimes
-from perfvcs.measure.journal import Block, Described, Entry, Journal, Lost
+from perfvcs.measure.journal import Block, Described, Journal, JournalEntry, Lost
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.site import Version
 from perfvcs.profile import Environment, Job, Reached
@@ -55,7 +55,7 @@ class Tally:
         self.described: dict[tuple[str, int, int], Described] = {}  # what hosts said of their series
         self.alive: set[tuple[int, int]] = set()
         self._left: Counter[tuple[int, int]] = Counter()  # executions ahead
-        self._unnoted: list[Entry] = []
+        self._unnoted: list[JournalEntry] = []
 
     def versions_of(self, number: int) -> list[int]:
         """The versions on which a cell was not given up."""
@@ -102,7 +102,7 @@ class Tally:
         self.blocks.add(block)
         self.note(block)
 
-    def note(self, entry: Entry) -> None:
+    def note(self, entry: JournalEntry) -> None:
         """Note a block, or from the first block on, with what was lost before it, what is lost."""
         if self.journal is not None:
             self._unnoted.append(entry)
@@ -110,7 +110,7 @@ class Tally:
                 self.journal.add(self._unnoted[0])
                 del self._unnoted[0]
 
-    def resume(self, entries: Iterable[Entry]) -> None:
+    def resume(self, entries: Iterable[JournalEntry]) -> None:
         """Take what a journal has: complete blocks, and what was given up, which stays so."""
         for entry in entries:
             if isinstance(entry, Block):

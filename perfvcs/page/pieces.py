@@ -13,7 +13,7 @@ from perfvcs.check import Change, Report
 from perfvcs.drawing.commits.chart import grouped
 from perfvcs.drawing.curves.sides import FEWEST_OF_CURVE
 from perfvcs.drawing.flame.stacks import groups
-from perfvcs.drawing.parts import Key, Naming, Part, parts
+from perfvcs.drawing.parts import BenchmarkKey, Naming, Part, parts
 from perfvcs.drawing.tables.listing import title
 from perfvcs.drawing.units import jobs, together
 from perfvcs.subject import Subject
@@ -31,7 +31,7 @@ class PagePiece(NamedTuple):
     """
 
     section: str
-    key: Key | None
+    key: BenchmarkKey | None
     metric: str
     narrow: Callable[[], Subject]
     scope: Scope = "sample"
@@ -122,7 +122,7 @@ def _benchmarks(subject: Subject, names: Naming, verdicts: _Verdicts, *, curves:
         by_place = [(part, verdicts.of(part)) for part in along]
         for part, verdict in sorted(by_place, key=lambda pair: (pair[0].metric in FIRST_METRICS[1:], verdicts.place(pair[1]))):
             yield _piece(part, verdict, names.unit(part.unit), "sizes")
-    first: dict[Key, int] = {}
+    first: dict[BenchmarkKey, int] = {}
     placed = [(part, verdict := verdicts.of(part), names.unit(part.unit), verdicts.place(verdict)) for part in found]
     for _, _, key, place in placed:
         first[key] = min(first.get(key, place), place)
@@ -130,6 +130,6 @@ def _benchmarks(subject: Subject, names: Naming, verdicts: _Verdicts, *, curves:
         yield _piece(part, verdict, key, "sample")
 
 
-def _piece(part: Part, verdict: Change | None, key: Key, scope: Scope) -> PagePiece:
+def _piece(part: Part, verdict: Change | None, key: BenchmarkKey, scope: Scope) -> PagePiece:
     moved = verdict is not None and verdict.word in MOVED_VERDICTS
     return PagePiece(title(key), key, part.metric, partial(part.narrow, verdict), scope, moved)

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import get_args
 
-from perfvcs.drawing.parts import Key
+from perfvcs.drawing.parts import BenchmarkKey
 from perfvcs.drawing.tables.listing import Listing
 from perfvcs.page.choice import Drawable, fitted
 from perfvcs.page.packing import Backend, FigureArchive
@@ -72,7 +72,7 @@ class PageFigures:
     table: PageTable | None = None
     asked: bool = False
     sections: dict[str, Section] = field(default_factory=dict)
-    anchors: dict[Key, str] = field(default_factory=dict)
+    anchors: dict[BenchmarkKey, str] = field(default_factory=dict)
     left_out: list[PagePiece] = field(default_factory=list)
     figures: int = 0
     plots: int = 0

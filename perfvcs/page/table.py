@@ -13,7 +13,7 @@ from perfvcs.drawing.canvas import SEEN, seen
 from perfvcs.drawing.commits.chart import environments
 from perfvcs.drawing.commits.steps import latest
 from perfvcs.drawing.curves.sides import growth, sized
-from perfvcs.drawing.parts import Key, Naming
+from perfvcs.drawing.parts import BenchmarkKey, Naming
 from perfvcs.drawing.samples import samples
 from perfvcs.drawing.tables.listing import Column, Listing, TableCell, TableRow, title
 from perfvcs.profile import Profile
@@ -39,7 +39,7 @@ class PageTable:
 
     heading: str
     caption: str
-    cells: Mapping[tuple[Key, str], dict[str, TableCell]]
+    cells: Mapping[tuple[BenchmarkKey, str], dict[str, TableCell]]
     notes: list[str]
     most: int = METRIC_COLUMNS_SHOWN
 
@@ -61,7 +61,7 @@ class PageTable:
         columns = [Column(metric_name(metric)) for metric in kept] + ([Column("changes in other metrics")] if others else [])
         return Listing(self.heading, self.caption, columns, rows, notes)
 
-    def sentence(self, key: Key | None, metric: str) -> str:
+    def sentence(self, key: BenchmarkKey | None, metric: str) -> str:
         """One line about a benchmark (None: all of them) under one metric; with several environments, the first."""
         if key is None:
             words = Counter(row[metric].word for row in self.cells.values() if metric in row)
@@ -87,7 +87,7 @@ def _remaining(row: Mapping[str, TableCell], *, alone: bool) -> TableCell | None
 
 
 def _verdicts(report: Report, names: Naming) -> PageTable:
-    cells: dict[tuple[Key, str], dict[str, TableCell]] = {}
+    cells: dict[tuple[BenchmarkKey, str], dict[str, TableCell]] = {}
     for change in report.changes:
         cells.setdefault((names.change(change), ""), {}).setdefault(change.metric, _verdict(change))
     counts = Counter(seen(change)[0] for change in report.changes)
@@ -113,7 +113,7 @@ def _verdict(change: Change) -> TableCell:
 
 
 def _newest(history: Sequence[Series]) -> PageTable:
-    cells: dict[tuple[Key, str], dict[str, TableCell]] = {}
+    cells: dict[tuple[BenchmarkKey, str], dict[str, TableCell]] = {}
     places = {series.environment: series for series in history}
     names = dict(zip(places, environments(list(places.values())), strict=True)) if len(places) > 1 else {}
     for series in history:
@@ -129,7 +129,7 @@ def _newest(history: Sequence[Series]) -> PageTable:
 
 
 def _centres(profiles: Sequence[Profile]) -> PageTable | None:
-    cells: dict[tuple[Key, str], dict[str, TableCell]] = {}
+    cells: dict[tuple[BenchmarkKey, str], dict[str, TableCell]] = {}
     environments = {profile.environment.fingerprint for profile in profiles}
     names = Naming.of(Subject("", profiles))
     for sample in samples(profiles):

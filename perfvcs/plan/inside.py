@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from perfvcs.profile import REPEATED, Profile
+from perfvcs.summary import Place
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,9 +18,8 @@ if TYPE_CHECKING:
 
     from perfvcs.statistics.impact import Impact
 
-Key = tuple[str, float | None, str]  # uid, size, metric
-Place = tuple[int, int]  # build and execution
-Runs = dict[Place, list[float]]  # the measurements of each execution, in their order
+SizedMetric = tuple[str, float | None, str]  # uid, size, metric
+ExecutionRuns = dict[Place, list[float]]  # the measurements of each execution, in their order
 
 CONVINCING = 3  # executions from which a warm-up is seen
 FEWEST_IN_SERIES = 8  # measurements in a row from which a dependence is seen
@@ -56,7 +56,7 @@ class Inside(msgspec.Struct, frozen=True):
         return (MEDIAN_VARIANCE if measurements > 2 else 1.0) * enlarged * (self.within or 0.0) ** 2
 
 
-def runs(profile: Profile, keys: Collection[Key]) -> dict[Key, Runs]:
+def runs(profile: Profile, keys: Collection[SizedMetric]) -> dict[SizedMetric, ExecutionRuns]:
     """The measurements of some units and metrics, execution by execution; values that are not finite are left out."""
     rows = profile.resources
     units = {(uid, size) for uid, size, _ in keys}
@@ -67,7 +67,7 @@ def runs(profile: Profile, keys: Collection[Key]) -> dict[Key, Runs]:
         if mark != REPEATED:
             unit = (rows.names[code], size)
             where[unit if unit in units else (unit[0], None)].append(number)
-    found: dict[Key, Runs] = {}
+    found: dict[SizedMetric, ExecutionRuns] = {}
     for key in keys:
         column, grouped = rows.metrics.get(key[2]), defaultdict[Place, list[float]](list)
         for number in where[key[0], key[1]] if column is not None else ():
@@ -87,7 +87,7 @@ class _Levels(NamedTuple):
     builds: float | None = None
 
 
-def inside(sessions: Sequence[Runs]) -> Inside | None:
+def inside(sessions: Sequence[ExecutionRuns]) -> Inside | None:
     """What the executions of several profiles show, newest last; None where no execution has two measurements.
 
     Where all values are positive their logarithms are taken, whose deviations are relative ones; else values are divided by the size of
@@ -117,7 +117,7 @@ def _warmup(measurements: Sequence[Sequence[float]]) -> int:
     return int(np.median(seen.counts[seen.steady])) if seen.steady.sum() >= CONVINCING else 0
 
 
-def _levels(sessions: Sequence[Runs]) -> _Levels:
+def _levels(sessions: Sequence[ExecutionRuns]) -> _Levels:
     import numpy as np
 
     from perfvcs.statistics.components import components

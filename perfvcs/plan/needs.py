@@ -13,12 +13,12 @@ from perfvcs.check.deltas import of_metric
 from perfvcs.statistics.student import quantile
 
 if TYPE_CHECKING:
+    from perfvcs.plan.inside import SizedMetric
     from perfvcs.summary import Measured
 
 ONE_SIDE = 0.995  # one side of an interval of 99 %
 FEWEST = 5  # executions that a verdict needs
 MOST_EXECUTIONS = 100_000  # executions, as good as never
-Key = tuple[str, float | None, str]
 
 
 def needs(versions: Sequence[Measured]) -> list[int]:
@@ -36,10 +36,10 @@ def needs(versions: Sequence[Measured]) -> list[int]:
 
 def _differences(versions: Sequence[Measured]) -> Iterator[tuple[list[float], float]]:
     """The differences of logarithms, execution by execution, of all that is compared; with the smallest that counts."""
-    values: list[dict[Key, dict[tuple[int, int], float]]] = []
-    levels: dict[Key, list[float]] = defaultdict(list)
+    values: list[dict[SizedMetric, dict[tuple[int, int], float]]] = []
+    levels: dict[SizedMetric, list[float]] = defaultdict(list)
     for one in versions:
-        own: dict[Key, dict[tuple[int, int], float]] = {}
+        own: dict[SizedMetric, dict[tuple[int, int], float]] = {}
         for summary in one.summaries:
             about = one.header.metrics[summary.metric]
             if about.better != "none" and about.kind == "sampled" and all(0 < value < inf for value in summary.medians):

@@ -11,11 +11,11 @@ from statistics import fmean, median
 
 from perfvcs.check.deltas import USUAL_DELTA, Delta, of_metric
 from perfvcs.plan.draws import Drawn, Share, explained
-from perfvcs.plan.inside import Inside, Key, Place, inside, runs
+from perfvcs.plan.inside import Inside, SizedMetric, inside, runs
 from perfvcs.plan.outliers import apart as drawn_apart
 from perfvcs.plan.outliers import in_turns as drawn_in_turns
 from perfvcs.profile import Profile
-from perfvcs.summary import RECORDER, Measured, Summary
+from perfvcs.summary import RECORDER, Measured, Place, Summary
 from perfvcs.units import in_base_units
 
 ENOUGH_DEGREES = 4  # degrees of freedom from which the differences of real pairs are preferred
@@ -84,7 +84,7 @@ def spreads(measured: Sequence[Measured]) -> list[Variation]:
     """The same from summaries alone, without a look inside the executions: the units and metrics of the newest, which is the last."""
     if not measured:
         return []
-    sessions: dict[Key, list[tuple[Measured, Summary]]] = defaultdict(list)
+    sessions: dict[SizedMetric, list[tuple[Measured, Summary]]] = defaultdict(list)
     for one in measured:
         for summary in one.summaries:
             sessions[summary.uid, summary.size, summary.metric].append((one, summary))

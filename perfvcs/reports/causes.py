@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from perfvcs.check.importance import Unit, entries
+from perfvcs.check.importance import JobUnit, entries
 from perfvcs.check.text import is_whole
 from perfvcs.profile import REPEATED
 from perfvcs.text.characters import shorten
@@ -73,15 +73,15 @@ class FunctionChange(msgspec.Struct, frozen=True):
         return f"{name} {self.kind.verb} {moved} {self.kind.name}".rstrip() + f" ({share})"
 
 
-def causes(before: Sequence[Header], after: Sequence[Header], read: Profiles, report: Report) -> dict[Unit, list[str]]:
+def causes(before: Sequence[Header], after: Sequence[Header], read: Profiles, report: Report) -> dict[JobUnit, list[str]]:
     """The functions that changed inside the jobs whose changes matter most, in words, for the job as a whole, else its first change.
 
     ``before`` and ``after`` are the profiles of both sides, which ``read`` opens.
     """
-    first: dict[str, Unit] = {}
+    first: dict[str, JobUnit] = {}
     for entry in sorted(entries(report)[:MOST_EXPLAINED], key=lambda entry: not is_whole(*entry.unit)):
         first.setdefault(entry.first.job, entry.unit)
-    found: dict[Unit, list[str]] = {}
+    found: dict[JobUnit, list[str]] = {}
     for job, unit in first.items():
         changes = [
             change

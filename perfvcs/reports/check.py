@@ -27,7 +27,7 @@ from perfvcs.validity import Malformed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from perfvcs.check.importance import Unit
+    from perfvcs.check.importance import JobUnit
     from perfvcs.measure.campaign import CampaignOutcome
     from perfvcs.measure.executor import Make
     from perfvcs.measure.progress import Progress
@@ -41,7 +41,7 @@ Form = Literal["text", "json", "markdown", "line"]
 class Background(msgspec.Struct, frozen=True):
     """What a report says beyond its verdicts: causes by unit, files that differ, the function that was blamed, the next step."""
 
-    causes: Mapping[Unit, list[str]]
+    causes: Mapping[JobUnit, list[str]]
     files: Sequence[str] = ()
     blamed: str = ""
     following: str = ""
@@ -91,7 +91,7 @@ class Check(msgspec.Struct, frozen=True):
         from perfvcs.reports.following import following
 
         repository, pair = self.repository, (self.baseline, self.target)
-        inside: dict[Unit, list[str]] = {}
+        inside: dict[JobUnit, list[str]] = {}
         names: list[str] = []
         if any(change.word in MOVED_VERDICTS and change.accepted is None for change in self.report.changes):
             before, after = (

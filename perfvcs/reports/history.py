@@ -29,7 +29,7 @@ from perfvcs.text.naming import apart
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
-    from perfvcs.history.finding import Word
+    from perfvcs.history.finding import FindingWord
     from perfvcs.history.overview import Overview
     from perfvcs.index.lines import Line
 
@@ -40,7 +40,7 @@ SERIES_ONE_BY_ONE = 2  # series of a commit that are listed one by one by defaul
 MOST_LISTED_REMARKS = 2  # remarks of one kind, and notes on series that begin anew, that are listed by default
 MOST_NAMES = 5  # listed before the rest is only counted
 REASON_CHARACTERS = 400
-LISTED_VERDICTS: tuple[Word, ...] = ("degradation", "improvement", "drift")
+LISTED_VERDICTS: tuple[FindingWord, ...] = ("degradation", "improvement", "drift")
 
 
 class Remark(msgspec.Struct, frozen=True):

@@ -150,7 +150,7 @@ class Contents:
         """A change as it was found."""
         return self.record.series[series].findings[turn]
 
-    def having(self, *states: model.State) -> list[tuple[int, int]]:
+    def having(self, *states: model.ChangeState) -> list[tuple[int, int]]:
         """The changes with one of these states."""
         return [pair for pair in self.found if self.statuses[pair[0]][pair[1]].state in states]
 
@@ -172,7 +172,7 @@ class Contents:
         return names.commit(details, short or details.id[: names.ID_DIGITS_SHOWN], f"commits/{short}.html" if short else None)
 
     @cached_property
-    def ambiguous(self) -> set[names.What]:
+    def ambiguous(self) -> set[names.SiblingKey]:
         """Metrics of benchmarks that several collectors measured, so that pages say which."""
         return ambiguous((names.what(series.line), series.line.job.collector) for series in self.record.series)
 
@@ -278,7 +278,7 @@ def _overall(steps: Iterable[model.StepData]) -> list[model.OverallData]:
     return [model.OverallData(metric, direction, count, mean, percent(mean)) for (metric, direction), count, mean in means]
 
 
-class Numbers(NamedTuple):
+class ChangeFigures(NamedTuple):
     """The numbers of a change as pages have them."""
 
     effect: float
@@ -289,14 +289,14 @@ class Numbers(NamedTuple):
     p: float | None
 
 
-def figures(finding: Finding) -> Numbers:
+def figures(finding: Finding) -> ChangeFigures:
     """A change's numbers with as many digits as mean something.
 
     With more, every new commit at the level after it would change them a little, and all pages that tell of it.
     """
     low, high = (None if end is None else _shown(end) for end in (finding.low, finding.high))
     before, after = (float(f"{value:.4g}") for value in (finding.before, finding.after))
-    return Numbers(
+    return ChangeFigures(
         _shown(finding.effect),
         low,
         high,

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from perfvcs.history.record import SeriesRecord
 
-TILES: dict[str, model.State] = {"open": "open", "accepted": "accepted", "over": "over", "improvements": "improvement"}
+TILES: dict[str, model.ChangeState] = {"open": "open", "accepted": "accepted", "over": "over", "improvements": "improvement"}
 MOST_CELLS = 6000  # of the chart: with more the page would not stay below 3 MB
 TRACE = 32  # commits of a row's line
 GROUPS = 8  # commits with open degradations that are listed
-GRAVITY: dict[model.State, int] = {"open": 0, "accepted": 1, "improvement": 2, "over": 3}
+GRAVITY: dict[model.ChangeState, int] = {"open": 0, "accepted": 1, "improvement": 2, "over": 3}
 MISSING = model.CellData("missing", "N/A", "", "not measured")
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 SITE_FORMAT = "perfvcs-site/1"
-State = Literal["open", "accepted", "over", "improvement"]
+ChangeState = Literal["open", "accepted", "over", "improvement"]
 
 
 class SiteData(msgspec.Struct, frozen=True):
@@ -84,7 +84,7 @@ class StepData(msgspec.Struct, frozen=True, kw_only=True):
 
     word: str
     direction: str
-    state: State
+    state: ChangeState
     reason: str = ""
     benchmark: str
     metric: str
@@ -127,7 +127,7 @@ class Possible(msgspec.Struct, frozen=True, kw_only=True):
 
     word: str
     direction: str
-    state: State
+    state: ChangeState
     rises: bool
     benchmark: str
     metric: str

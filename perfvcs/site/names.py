@@ -24,16 +24,16 @@ ENVIRONMENT_CHARACTERS = 40  # of an environment
 VALUE = 200  # of what is said about it
 FIELDS = 24
 
-Key = tuple[str, str, str, float | None, str, str, str]
-What = tuple[str, str, float | None, str]
+PageKey = tuple[str, str, str, float | None, str, str, str]
+SiblingKey = tuple[str, str, float | None, str]
 
 
-def key(line: Line) -> Key:
+def key(line: Line) -> PageKey:
     """The key of a page of series: label, collector, unit of the job, size, metric, its unit and direction."""
     return (line.job.label, line.job.collector, line.uid, line.size, line.metric, line.unit, line.better)
 
 
-def what(line: Line) -> What:
+def what(line: Line) -> SiblingKey:
     """The key of a benchmark without its collector: label, unit of the job, size and metric."""
     return line.job.label, line.uid, line.size, line.metric
 

@@ -10,6 +10,7 @@ from perfvcs.drawing.commits.outline import LevelLine, Rise
 from perfvcs.site.model import (
     BranchData,
     CellData,
+    ChangeState,
     CommitData,
     EnvironmentData,
     FileData,
@@ -18,7 +19,6 @@ from perfvcs.site.model import (
     Link,
     MovedData,
     Possible,
-    State,
     StepData,
 )
 
@@ -101,7 +101,7 @@ class Mark(Rise, frozen=True, kw_only=True):
     last: int
     word: str
     drift: bool
-    state: State
+    state: ChangeState
     reason: str
     effect: float
     low: float | None
@@ -133,7 +133,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     profile: str | None = None
 
 
-class Value(msgspec.Struct, frozen=True):
+class NewestLevel(msgspec.Struct, frozen=True):
     """One commit's level for the table of the newest ones, in words."""
 
     commit: CommitData
@@ -173,7 +173,7 @@ class SeriesData(msgspec.Struct, frozen=True, kw_only=True):
     tracks: list[Track]
     steps: list[StepData]
     remarks: list[Remark]
-    newest: list[Value]
+    newest: list[NewestLevel]
     siblings: list[Link]
     notes: list[str]
 

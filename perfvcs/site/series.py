@@ -11,7 +11,7 @@ from perfvcs.site import model
 from perfvcs.site.contents import Contents, effect, figures, level, metric
 from perfvcs.site.drawing import known
 from perfvcs.site.output import digest, packed
-from perfvcs.site.pages import Mark, Remark, SeriesData, Track, Value
+from perfvcs.site.pages import Mark, NewestLevel, Remark, SeriesData, Track
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import UNIT_WIDTH, interval, quantity, scale
 from perfvcs.text.words import counted
@@ -160,7 +160,7 @@ def _span(levels: NDArray[np.float64], commits: int, unit: str) -> str:
     return f"{count}, {quantity(low, unit)}" if low == high else f"{count}, from {quantity(low, unit)} to {quantity(high, unit)}"
 
 
-def _newest(contents: Contents, numbers: list[int]) -> list[Value]:
+def _newest(contents: Contents, numbers: list[int]) -> list[NewestLevel]:
     """The newest commits of all environments, newest first."""
     turns = [
         (int(series.places[turn]), number, turn)
@@ -172,11 +172,11 @@ def _newest(contents: Contents, numbers: list[int]) -> list[Value]:
     return [_value(contents, number, turn) for _, number, turn in turns[:NEWEST_VALUES]]
 
 
-def _value(contents: Contents, number: int, turn: int) -> Value:
+def _value(contents: Contents, number: int, turn: int) -> NewestLevel:
     series = contents.record.series[number]
     reach = float(series.reach[turn])
     low, high = effect(-reach), effect(reach)
-    return Value(
+    return NewestLevel(
         contents.commit(int(series.places[turn])), contents.environment(series).name, quantity(level(series, turn), series.line.unit),
         interval(low, high), int(series.executions[turn]), contents.cell(number, turn),
     )  # fmt: skip

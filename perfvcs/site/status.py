@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from perfvcs.history.finding import Finding
     from perfvcs.history.record import HistoryRecord, SeriesRecord
     from perfvcs.repository import Repository
-    from perfvcs.site.model import State
+    from perfvcs.site.model import ChangeState
 
 GONE_COMMITS = 20  # measured since an environment's last one, and
 GONE_DAYS = 30.0  # days between these, after which it is retired
@@ -31,7 +31,7 @@ REASON_CHARACTERS = 300
 class ChangeStatus:
     """The status of a change, and why it is accepted or over."""
 
-    state: State
+    state: ChangeState
     reason: str = ""
 
 

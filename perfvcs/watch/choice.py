@@ -9,7 +9,7 @@ from itertools import pairwise
 
 UNSEEN = 0.05  # weight of a gap in which nothing was found, beside one for each change that may be in it
 
-Span = tuple[int, int]  # places of the first and the last commit in which a change may be
+CommitSpan = tuple[int, int]  # places of the first and the last commit in which a change may be
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,10 @@ class NextCommit:
 
 
 def choose(
-    commits: Sequence[str], measured: Set[str], given_up: Set[str] = frozenset(), spans: Callable[[], Iterable[Span]] = tuple
+    commits: Sequence[str],
+    measured: Set[str],
+    given_up: Set[str] = frozenset(),
+    spans: Callable[[], Iterable[CommitSpan]] = tuple,
 ) -> NextCommit | None:
     """The commit of a line (oldest first) to be measured next; None if all that can be measured are.
 
@@ -42,7 +45,7 @@ def choose(
     return NextCommit(commits[place], tuple(commits[one] for one in (below, above) if one is not None))
 
 
-def _gains(known: Sequence[int], spans: Iterable[Span]) -> dict[int, float]:
+def _gains(known: Sequence[int], spans: Iterable[CommitSpan]) -> dict[int, float]:
     """By how many commits each unmeasured place between measured ones is expected to narrow what changes are laid to."""
     found: dict[int, float] = defaultdict(float)
     for below, above in pairwise([-1, *known]):

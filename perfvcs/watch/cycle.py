@@ -30,7 +30,7 @@ from perfvcs.text.duration import duration
 from perfvcs.text.words import counted
 from perfvcs.watch import notice
 from perfvcs.watch.branch import Branch
-from perfvcs.watch.choice import NextCommit, Span, choose
+from perfvcs.watch.choice import CommitSpan, NextCommit, choose
 from perfvcs.watch.mail import Mail
 from perfvcs.watch.memory import Waiting, WatchMemory
 from perfvcs.watch.webhook import NotDelivered, Webhook
@@ -156,7 +156,7 @@ class Cycle:
                 present.setdefault(header.commit, set()).add((header.job.label, header.job.collector))
         return {commit for commit, jobs in present.items() if cells <= jobs}
 
-    def _spans(self, repository: Repository, tip: str, commits: Sequence[str]) -> Iterator[Span]:
+    def _spans(self, repository: Repository, tip: str, commits: Sequence[str]) -> Iterator[CommitSpan]:
         """Between which of some commits the changes are that this machine saw."""
         from perfvcs.history.record import read
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FORMAT = "perfvcs-watch/1"
 MOST_CHANGES = 50  # changes in one notice
 
-Pair = tuple[int, int]
+ChangeNumbers = tuple[int, int]
 
 
 def changes(contents: Contents) -> list[KnownChange]:
@@ -25,7 +25,7 @@ def changes(contents: Contents) -> list[KnownChange]:
     return [_change(contents, pair) for pair in contents.found]
 
 
-def fresh(contents: Contents, known: Sequence[KnownChange]) -> list[Pair]:
+def fresh(contents: Contents, known: Sequence[KnownChange]) -> list[ChangeNumbers]:
     """The changes not reported yet: their commits overlap with no known change of their series in the same direction."""
     places = contents.places
     ranges: dict[tuple[str, str], list[tuple[int, int]]] = {}
@@ -43,12 +43,12 @@ def fresh(contents: Contents, known: Sequence[KnownChange]) -> list[Pair]:
     return found
 
 
-def _change(contents: Contents, pair: Pair) -> KnownChange:
+def _change(contents: Contents, pair: ChangeNumbers) -> KnownChange:
     finding = contents.finding(*pair)
     return KnownChange(contents.urls[pair[0]], finding.direction, finding.first, finding.last)
 
 
-def document(contents: Contents, pairs: Sequence[Pair], project: str, branch: str, base_url: str) -> dict[str, Any]:
+def document(contents: Contents, pairs: Sequence[ChangeNumbers], project: str, branch: str, base_url: str) -> dict[str, Any]:
     """The notice of changes: the tip of the branch, and each change as the site's JSON has it, with addresses below ``base_url``."""
     root = f"{base_url.rstrip('/')}/" if base_url else None
     tip = contents.record.commits[-1]

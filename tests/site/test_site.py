@@ -26,7 +26,7 @@ from perfvcs.cli import group
 from perfvcs.drawing.commits import outline
 from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
-from perfvcs.site.model import State
+from perfvcs.site.model import ChangeState
 from perfvcs.site.pages import Mark, RowData
 from perfvcs.text import quantity
 
@@ -734,7 +734,7 @@ def track(name: str, levels: Sequence[float], *steps: dict[str, Any], began: str
 
 def marked(
     place: int, first: int, last: int, *, effect: float, before: float, after: float, word: str = "degradation", drift: bool = False,
-    state: State = "open", reason: str = "",
+    state: ChangeState = "open", reason: str = "",
 ) -> Mark:  # fmt: skip
     """A change as the data of a page has it."""
     return Mark(

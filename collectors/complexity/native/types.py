@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-Kind = Literal["integer", "float", "pointer", "struct", "array", "function", "void", "other"]
+TypeKind = Literal["integer", "float", "pointer", "struct", "array", "function", "void", "other"]
 
 TRANSPARENT = ("typedef", "const_type", "volatile_type", "restrict_type", "atomic_type", "immutable_type")
 POINTERS = {"pointer_type": "*", "reference_type": "&", "rvalue_reference_type": "&&"}
@@ -108,7 +108,7 @@ class Type:
         return Type(die, self.find)
 
     @cached_property
-    def kind(self) -> Kind:
+    def kind(self) -> TypeKind:
         """What it is once typedefs are gone."""
         die = self.plain.die
         if die is None:
@@ -123,7 +123,7 @@ class Type:
             return (
                 "float" if encoding == FLOAT else "other" if encoding == COMPLEX or self.width not in (1, 2, 4, 8) else "integer"
             )
-        kinds: dict[str, Kind] = {"enumeration_type": "integer", "array_type": "array", "subroutine_type": "function"}
+        kinds: dict[str, TypeKind] = {"enumeration_type": "integer", "array_type": "array", "subroutine_type": "function"}
         return kinds.get(named, "other")
 
     @property

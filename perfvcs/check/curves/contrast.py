@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FEWEST_CONTRASTED = 5  # executions a side from which offset and slope are tested together
 FAR_ERRORS = 3.0  # standard errors that hardly any difference between sessions has
 
-Three = tuple[float, float, float]
+ContrastEnds = tuple[float, float, float]
 CONTRAST_COLUMNS = (2, 3, 0)  # the columns of lines: smallest sizes, largest sizes, all sizes
 
 
@@ -40,10 +40,10 @@ class Contrast:
     and a part of ``error``, the standard errors. ``order`` says who was measured first in the pairs.
     """
 
-    theta: Three
-    low: Three
-    high: Three
-    error: Three
+    theta: ContrastEnds
+    low: ContrastEnds
+    high: ContrastEnds
+    error: ContrastEnds
     p: float
     permutation_p: float
     veto: float

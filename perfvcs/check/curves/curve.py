@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check.curves.means import SizeMeans
     from perfvcs.check.points import CasePoints
-    from perfvcs.statistics.regression.choice import ModelChoice, Rule
+    from perfvcs.statistics.regression.choice import ChoiceRule, ModelChoice
     from perfvcs.statistics.regression.kind import ErrorKind
     from perfvcs.statistics.regression.pairs import Pairs
     from perfvcs.statistics.regression.scatter import ScatterLaws
@@ -205,7 +205,7 @@ def share(cases: Iterable[Case]) -> tuple[list[Sides], list[Change]]:
     return found, decided
 
 
-def fitted(sides: Sequence[Sides], rule: Rule = "aicc") -> FittedCurves:
+def fitted(sides: Sequence[Sides], rule: ChoiceRule = "aicc") -> FittedCurves:
     """All models fitted to both sides of every case; ``rule`` chooses the best ones, see ``statistics.regression.choice``.
 
     "r2", the published rule, fits all values unchanged. "aicc" fits the means at each size, weighted by how many values they are of

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from perfvcs.check.curves.multiple import multiple
 from perfvcs.check.samples.clock import CLOCK_STEPS
 from perfvcs.check.samples.scale import LARGEST_EXPONENT
-from perfvcs.check.statement import finite
+from perfvcs.check.statement import Three, finite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from perfvcs.check.curves.replication import ExecutionLines
 
 NEGLIGIBLE_SHARE = 1e-9  # a share below is rounding
-
-Three = tuple[float | None, float | None, float | None]
 
 
 class CurveEffect(NamedTuple):

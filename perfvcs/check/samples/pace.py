@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from perfvcs.statistics.covariate import far_apart, slope
 
 if TYPE_CHECKING:
-    from perfvcs.check.case import CaseExecution, Executions, Pair
+    from perfvcs.check.case import CaseExecution, ExecutionsOfSessions, Pair
     from perfvcs.summary import Measured
 
 FEWEST_PACED = 8  # executions a side: of fewer the slope is not worth its degree of freedom
@@ -55,7 +55,7 @@ def _moved(session: tuple[CaseExecution, ...], by: list[float], stretch: float) 
     return tuple(replace(one, value=exp(middle + stretch * (value - middle))) for one, value in zip(session, logs, strict=True))
 
 
-def _paces(side: Executions, measured: list[Measured]) -> Logs | None:
+def _paces(side: ExecutionsOfSessions, measured: list[Measured]) -> Logs | None:
     """The logarithm of the pace of each execution; None where one is not known."""
     if not all(measured[session[0].profile].paces for session in side):
         return None
@@ -69,7 +69,7 @@ def _flat(side: Logs) -> list[float]:
     return [pace for session in side for pace in session]
 
 
-def _slope(paces: tuple[Logs, Logs], sides: tuple[Executions, Executions]) -> tuple[float, float]:
+def _slope(paces: tuple[Logs, Logs], sides: tuple[ExecutionsOfSessions, ExecutionsOfSessions]) -> tuple[float, float]:
     """The slope, and the factor by which it widens the difference's standard error."""
     squares = products = 0.0
     sessions = [pair for known, side in zip(paces, sides, strict=True) for pair in zip(known, side, strict=True)]

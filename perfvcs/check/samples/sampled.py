@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.check.case import Executions, Pair
+    from perfvcs.check.case import ExecutionsOfSessions, Pair
     from perfvcs.check.change import Change, Word
     from perfvcs.summary import Measured
 
@@ -229,14 +229,14 @@ def _prepare(pairs: Sequence[Pair]) -> None:
         pairs[0].case.rows.prepare(wanted.values())
 
 
-def _medians(executions: Executions) -> SampleSide:
+def _medians(executions: ExecutionsOfSessions) -> SampleSide:
     import numpy as np
 
     values = np.array([execution.value for session in executions for execution in session])
     return SampleSide(values, np.arange(len(values)), _builds(executions))
 
 
-def _measurements(pair: Pair, number: int, executions: Executions) -> SampleSide:
+def _measurements(pair: Pair, number: int, executions: ExecutionsOfSessions) -> SampleSide:
     """The measurements of one side, those of each execution together."""
     import numpy as np
 
@@ -262,7 +262,7 @@ def _measurements(pair: Pair, number: int, executions: Executions) -> SampleSide
     return SampleSide(np.concatenate(values)[order], numbers[order], _builds(executions))
 
 
-def _builds(executions: Executions) -> NDArray[np.int64]:
+def _builds(executions: ExecutionsOfSessions) -> NDArray[np.int64]:
     """The build of each execution, counted through all sessions in the order of their numbers, so that pairs have the same."""
     import numpy as np
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Numbers = NDArray[np.int64]
 
-Column = Literal["unit", "uid", "size", "execution", "session", "metric"]
+BarColumn = Literal["unit", "uid", "size", "execution", "session", "metric"]
 Statistic = Literal["mean", "median", "sum", "min", "max"]
 RANKED = ("unit", "uid", "metric")  # columns whose values have no order of their own
 REST_BAR = ("rest",)  # what stands for all values that have no bar of their own
@@ -103,7 +103,7 @@ class _LargestOf(NamedTuple):
 
 
 def bars(
-    sides: Sequence[Sequence[UnitRows]], by: Column, stacked: Column | None, statistic: Statistic, top: int, most: int
+    sides: Sequence[Sequence[UnitRows]], by: BarColumn, stacked: BarColumn | None, statistic: Statistic, top: int, most: int
 ) -> BarAmounts:  # fmt: skip
     """Rows of each side put together by a column, and divided by another: ``top`` bars of ``most`` parts, the largest, and the rest."""
     import numpy as np
@@ -140,7 +140,7 @@ def _plain(values: Floats) -> Centre | None:
 
 
 def _side(
-    pieces: Sequence[UnitRows], by: Column, stacked: Column | None, keys: dict[Hashable, int], parts: dict[Hashable, int]
+    pieces: Sequence[UnitRows], by: BarColumn, stacked: BarColumn | None, keys: dict[Hashable, int], parts: dict[Hashable, int]
 ) -> BarSide:  # fmt: skip
     """The rows of one revision; values that are new are added to ``keys`` and ``parts``."""
     import numpy as np
@@ -158,7 +158,7 @@ def _side(
     return BarSide(**{name: np.concatenate(column) for name, column in columns.items()}, job=job)
 
 
-def _coded(rows: UnitRows, column: Column, known: dict[Hashable, int]) -> Numbers:
+def _coded(rows: UnitRows, column: BarColumn, known: dict[Hashable, int]) -> Numbers:
     """The number of each row's value of a column; values that are new are added to ``known``."""
     import numpy as np
 
@@ -180,7 +180,7 @@ def _coded(rows: UnitRows, column: Column, known: dict[Hashable, int]) -> Number
 
 
 def _largest(
-    sides: list[BarSide], name: Literal["place", "part"], keys: list[Hashable], column: Column | None, statistic: Statistic, most: int
+    sides: list[BarSide], name: Literal["place", "part"], keys: list[Hashable], column: BarColumn | None, statistic: Statistic, most: int
 ) -> _LargestOf:  # fmt: skip
     """The ``most`` values of a column with the largest amounts.
 
@@ -212,7 +212,7 @@ def _rank(key: Any) -> tuple[bool, Any]:
     return (key is None, 0.0 if key is None else key)
 
 
-def text(key: Hashable, column: Column, label: str, rest: int) -> str:
+def text(key: Hashable, column: BarColumn, label: str, rest: int) -> str:
     """A value of a column in words, or the words for the ``rest``; without the job's ``label`` if all have the same."""
     if key == REST_BAR:
         return f"{rest:,} other{'s together' if rest > 1 else ''}"

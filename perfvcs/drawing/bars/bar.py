@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.drawing.bars.amounts import BarAmounts, Column, text
+from perfvcs.drawing.bars.amounts import BarAmounts, BarColumn, text
 from perfvcs.drawing.canvas import CYCLE, FONT, HOVER, INK, AxisReach, canvas, hover, legend, plain, source
 from perfvcs.drawing.centre import Centre
 from perfvcs.text.characters import shorten
@@ -27,8 +27,8 @@ class Picture:
 
     found: BarAmounts
     styles: Sequence[tuple[str, str, str]]
-    by: Column
-    parts: Column
+    by: BarColumn
+    parts: BarColumn
     job: str
     unit: str
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.drawing.canvas import HOVER, Axis, plain
+from perfvcs.drawing.canvas import HOVER, AxisScale, plain
 from perfvcs.drawing.commits.outline import Outline, outline
 from perfvcs.subject import Point, Series
 from perfvcs.text.characters import shorten
@@ -75,7 +75,7 @@ class Chart:
         """All values that are drawn, in the metric's unit."""
         return [point.centre for series in self.group for point in self.points(series)]
 
-    def bounds(self, axis: Axis = "linear") -> tuple[float, float]:
+    def bounds(self, axis: AxisScale = "linear") -> tuple[float, float]:
         """The ends of an axis in ``scale.unit``: all centres and most of their intervals, and never less than 2 % of the middle."""
         centres = self.centres
         low, high = min(centres), max(centres)

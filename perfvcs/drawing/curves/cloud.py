@@ -13,8 +13,8 @@ from perfvcs.drawing.canvas import (
     ORANGE,
     SKY,
     STYLES,
-    Axis,
     AxisReach,
+    AxisScale,
     bound,
     canvas,
     hover,
@@ -93,7 +93,7 @@ class Cloud:
         fine = np.isfinite(predicted)
         return Residuals(size[fine], values[fine], predicted[fine], self.side.unit), fine
 
-    def draw(self, axis: Axis, points: int) -> list[figure]:
+    def draw(self, axis: AxisScale, points: int) -> list[figure]:
         """The rows with their models, and the residuals of the best one."""
         import numpy as np
 
@@ -104,7 +104,7 @@ class Cloud:
             return [above]
         return [above, residuals.draw(above, axis, (np.cumsum(fine) - 1)[drawn[fine[drawn]]])]
 
-    def _above(self, axis: Axis, points: int, drawn: NDArray[np.int64]) -> figure:
+    def _above(self, axis: AxisScale, points: int, drawn: NDArray[np.int64]) -> figure:
         side, choice = self.side, self.side.course.choice
         most = float(side.course.mean.max())
         chosen = scale(most / 3 or most, side.unit)
@@ -131,7 +131,7 @@ class Cloud:
         legend(plot, entries)
         return plot
 
-    def _rows(self, plot: figure, axis: Axis, factor: float, drawn: NDArray[np.int64]) -> Entries:
+    def _rows(self, plot: figure, axis: AxisScale, factor: float, drawn: NDArray[np.int64]) -> Entries:
         """The rows, those that a postprocessor has marked apart from the others."""
         import numpy as np
 
@@ -173,7 +173,7 @@ class Cloud:
         hover(plot, [dots], told)
         return dots
 
-    def _interval(self, plot: figure, axis: Axis, factor: float) -> Entries:
+    def _interval(self, plot: figure, axis: AxisScale, factor: float) -> Entries:
         """The band of the best model's curve over the executions."""
         import numpy as np
         from bokeh.models import VArea
@@ -198,7 +198,7 @@ class Cloud:
         lines[-1] += f", {counted(judged, 'row')}" + (f", {drawn:,} drawn" if drawn < judged else "")
         return lines + ([f"{rows - judged:,} rows left out: first calls, or repeated"] if judged < rows else [])
 
-    def _reach(self, axis: Axis) -> AxisReach:
+    def _reach(self, axis: AxisScale) -> AxisReach:
         """Most rows that are not marked as outliers."""
         values, marked = self.sample.values[self.order], self.sample.said.get("outlier")
         values = values[(values > 0) | (axis == "linear")]
@@ -239,7 +239,7 @@ def clouds(subject: Subject) -> list[Cloud]:
     return drawn
 
 
-def _curve(plot: figure, curve: StoredCurve, colour: str, axis: Axis, factor: float) -> list[GlyphRenderer[Any]]:
+def _curve(plot: figure, curve: StoredCurve, colour: str, axis: AxisScale, factor: float) -> list[GlyphRenderer[Any]]:
     """A stored curve, above its band."""
     import numpy as np
     from bokeh.models import Line, Step, VArea

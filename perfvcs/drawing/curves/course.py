@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.drawing.canvas import CYCLE, DASHES, INK, Axis, hover, source, stack, thin
+from perfvcs.drawing.canvas import CYCLE, DASHES, INK, AxisScale, hover, source, stack, thin
 from perfvcs.drawing.curves.sides import FEWEST_OF_CURVE, CurveSide, equation, grid
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ STYLE = """
 """
 
 
-def axes(sides: Sequence[CurveSide]) -> list[Axis]:
+def axes(sides: Sequence[CurveSide]) -> list[AxisScale]:
     """Both kinds of axes, the one that shows more of these sizes first; no logarithms where hardly anything is above 0."""
     import numpy as np
 
@@ -34,7 +34,7 @@ def axes(sides: Sequence[CurveSide]) -> list[Axis]:
     return ["log", "linear"] if every.max() / every.min() >= LOGARITHMIC_RATIO else ["linear", "log"]
 
 
-def tabbed(kinds: Sequence[Axis], draw: Callable[[Axis], list[figure]]) -> Tabs:
+def tabbed(kinds: Sequence[AxisScale], draw: Callable[[AxisScale], list[figure]]) -> Tabs:
     """Figures below one another, once for each kind of axes."""
     from bokeh.models.layouts import TabPanel, Tabs
 
@@ -46,7 +46,7 @@ def tabbed(kinds: Sequence[Axis], draw: Callable[[Axis], list[figure]]) -> Tabs:
     return Tabs(tabs=panels, height=height + 36, sizing_mode="stretch_width", stylesheets=[STYLE])
 
 
-def means(plot: figure, side: CurveSide, axis: Axis, factor: float, points: int) -> list[GlyphRenderer[Any]]:
+def means(plot: figure, side: CurveSide, axis: AxisScale, factor: float, points: int) -> list[GlyphRenderer[Any]]:
     """The mean of the values at each size and bars for their quartiles; at most ``points`` sizes."""
     import numpy as np
     from bokeh.models import Scatter, Segment
@@ -71,7 +71,7 @@ def means(plot: figure, side: CurveSide, axis: Axis, factor: float, points: int)
     return [bars, marks]
 
 
-def model_line(plot: figure, side: CurveSide, model: str, number: int, axis: Axis, factor: float) -> GlyphRenderer[Any]:
+def model_line(plot: figure, side: CurveSide, model: str, number: int, axis: AxisScale, factor: float) -> GlyphRenderer[Any]:
     """A model's line. Those behind the best one, which has ``number`` 0, are shown by a click on the legend."""
     import numpy as np
     from bokeh.models import Line
@@ -87,7 +87,7 @@ def model_line(plot: figure, side: CurveSide, model: str, number: int, axis: Axi
     return line
 
 
-def over(side: CurveSide, axis: Axis) -> Any:
+def over(side: CurveSide, axis: AxisScale) -> Any:
     """Sizes all over the range of a side, of shape (points,)."""
     sizes = side.course.size[(side.course.size > 0) | (axis == "linear")]
     return grid(float(sizes[0]), float(sizes[-1]), axis)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.curves.finding import sentence
-from perfvcs.drawing.canvas import GREEN, INK, MUTED, Axis, canvas, hover, legend, source, thin
+from perfvcs.drawing.canvas import GREEN, INK, MUTED, AxisScale, canvas, hover, legend, source, thin
 from perfvcs.drawing.curves.sides import CurveSide, grid
 from perfvcs.text.quantity import at_sizes, number, quantity, scale
 
@@ -37,7 +37,7 @@ class CourseDifference:
         self.heading = _heading(self.curve, verdict.finding if verdict is not None else "", unit)
         self.range = max(old.size[0], new.size[0]), min(old.size[-1], new.size[-1])
 
-    def draw(self, above: figure, axis: Axis, points: int) -> figure:
+    def draw(self, above: figure, axis: AxisScale, points: int) -> figure:
         """Below ``above``, with which it shares the sizes."""
         import numpy as np
         from bokeh.models import Scatter
@@ -67,7 +67,7 @@ class CourseDifference:
         legend(plot, entries)
         return plot
 
-    def _kind(self, plot: figure, axis: Axis, factor: float) -> list[tuple[str, list[Any]]]:
+    def _kind(self, plot: figure, axis: AxisScale, factor: float) -> list[tuple[str, list[Any]]]:
         """The error's curve with its interval, if the verdict names one."""
         import numpy as np
         from bokeh.models import Line, VArea

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.drawing.canvas import BLUE, INK, MUTED, VERMILLION, Axis, canvas, hover, legend, source
+from perfvcs.drawing.canvas import BLUE, INK, MUTED, VERMILLION, AxisScale, canvas, hover, legend, source
 from perfvcs.statistics.deviation import NORMAL
 from perfvcs.text.quantity import Scale, number, percent, quantity, scale
 from perfvcs.text.words import counted
@@ -66,7 +66,7 @@ class Residuals:
         rows, share = counted(len(self.rest), "row"), percent(self.outside).lstrip("+")
         return f"{share} of {rows} beyond ±{self.text(self.limit).lstrip('+')}"
 
-    def draw(self, above: figure, axis: Axis, drawn: NDArray[np.int64]) -> figure:
+    def draw(self, above: figure, axis: AxisScale, drawn: NDArray[np.int64]) -> figure:
         """Below ``above``, with which it shares the sizes; ``drawn`` are the numbers of the rows that are drawn."""
         import numpy as np
         from bokeh.models import Line, Range1d, Scatter, VArea

@@ -8,7 +8,7 @@ from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.drawing.canvas import BLUE, VERMILLION, Axis
+from perfvcs.drawing.canvas import BLUE, VERMILLION, AxisScale
 from perfvcs.drawing.centre import CENTRE_CONFIDENCE
 from perfvcs.drawing.parts import DrawnUnit
 from perfvcs.drawing.samples import DrawnSample, samples
@@ -230,7 +230,7 @@ def interval(fits: Fit, x: Floats) -> tuple[Floats, Floats] | None:
     return ends[0], ends[1]
 
 
-def grid(low: float, high: float, axis: Axis) -> Floats:
+def grid(low: float, high: float, axis: AxisScale) -> Floats:
     """Sizes all over the range, evenly by their logarithms where the axis is."""
     import numpy as np
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.drawing.canvas import Axis
+    from perfvcs.drawing.canvas import AxisScale
 
     Floats = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class StoredCurve:
     band: tuple[Floats, Floats] | None = None
 
 
-def stored(profiles: Iterable[Profile], sample: DrawnSample, axis: Axis) -> tuple[list[StoredCurve], int]:
+def stored(profiles: Iterable[Profile], sample: DrawnSample, axis: AxisScale) -> tuple[list[StoredCurve], int]:
     """The stored curves of a sample, from its newest profile that has any, and the number of unreadable entries."""
     for profile in sorted(profiles, key=lambda one: one.collected.started, reverse=True):
         same = profile.job.label == sample.unit.job and profile.job.collector == sample.unit.collector
@@ -53,7 +53,7 @@ def stored(profiles: Iterable[Profile], sample: DrawnSample, axis: Axis) -> tupl
     return [], 0
 
 
-def _curves(models: Sequence[AnyEntry], axis: Axis) -> tuple[list[StoredCurve], int]:
+def _curves(models: Sequence[AnyEntry], axis: AxisScale) -> tuple[list[StoredCurve], int]:
     pieces: list[RegressionEntry] = []
     curves: list[StoredCurve] = []
     unreadable = 0
@@ -99,7 +99,7 @@ def _checked(entry: RegressionEntry) -> RegressionEntry:
     return entry
 
 
-def _fitted(pieces: Sequence[RegressionEntry], axis: Axis) -> StoredCurve:
+def _fitted(pieces: Sequence[RegressionEntry], axis: AxisScale) -> StoredCurve:
     """The best models of all ranges of sizes as one curve, with a gap between them."""
     import numpy as np
 

@@ -10,7 +10,7 @@ from perfvcs.check.change import VERDICT_WORDS
 from perfvcs.check.text import finding, found_in
 from perfvcs.drawing.canvas import SEEN, seen
 from perfvcs.drawing.curves.sides import growth, sized
-from perfvcs.drawing.parts import DrawnUnit, Key
+from perfvcs.drawing.parts import BenchmarkKey, DrawnUnit
 from perfvcs.drawing.samples import DrawnSample, samples
 from perfvcs.profile import Profile
 from perfvcs.subject import Series, Subject
@@ -56,7 +56,7 @@ class TableCell:
 class TableRow:
     """One benchmark: ``key`` is its job, unit and size; a cell is None if a metric was not measured."""
 
-    key: Key
+    key: BenchmarkKey
     name: str
     full: str
     cells: list[TableCell | None]
@@ -87,7 +87,7 @@ class Listing:
     notes: list[str]
 
 
-def title(key: Key) -> str:
+def title(key: BenchmarkKey) -> str:
     """A benchmark's name in full."""
     return DrawnUnit(key[0], "", key[1], key[2]).title
 
@@ -120,7 +120,7 @@ METRIC_COLUMN = (Column("metric", "metric"), Column("unit", "unit", apart=True))
 BETWEEN = (Column("low", "low", number=True), Column("high", "high", number=True))
 
 
-def _row(key: Key, cells: Sequence[TableCell | None]) -> TableRow:
+def _row(key: BenchmarkKey, cells: Sequence[TableCell | None]) -> TableRow:
     return TableRow(key, shorten(title(key), NAME_CHARACTERS), title(key), list(cells))
 
 
@@ -211,7 +211,7 @@ def _samples(samples: Iterable[DrawnSample], profiles: Sequence[Profile]) -> Lis
     return Listing("Measurements", caption, columns, rows, [])
 
 
-def _key(sample: DrawnSample) -> Key:
+def _key(sample: DrawnSample) -> BenchmarkKey:
     return sample.unit.job, sample.unit.uid, sample.unit.size
 
 

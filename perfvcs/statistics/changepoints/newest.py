@@ -32,7 +32,7 @@ SURE = 2.5  # standard deviations within which nothing is outside
 MOST_ROUNDS = 8
 ALLOWED_OUTLIERS = 1  # a single value that was as far away is not a pattern
 
-Word = Literal["usual", "suspected", "changed"]
+NewestWord = Literal["usual", "suspected", "changed"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class NewestValue:
     high: float
     chance: float
     support: int
-    word: Word
+    word: NewestWord
     since: int | None
     withdrawn: int | None
 
@@ -147,7 +147,7 @@ def newest(
     while side and since > base and past.outside(float(series[since - 1])) == side:
         since -= 1
     chance = past.chance(value)
-    word: Word = "usual"
+    word: NewestWord = "usual"
     if side:
         word = "changed" if since < place or (chance < FALSE_ALARM_RATE and past.support >= SUPPORT) else "suspected"
     return NewestValue(

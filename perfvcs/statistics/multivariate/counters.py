@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-Choice = Literal["learned", "shang2015"]
+CounterChoice = Literal["learned", "shang2015"]
 
 THRESHOLD = 0.3  # the paper's example, if there are no good runs to learn from
 UNSTEADY = 2  # times the error on the old version itself: a counter that no model fits is not called a regression
@@ -116,7 +116,7 @@ def compare(
     names: Sequence[str],
     *,
     distance: Distance = "correlation",
-    choice: Choice = "learned",
+    choice: CounterChoice = "learned",
     redundancy: float = REDUNDANCY,
     threshold: float = THRESHOLD,
 ) -> CounterComparison:

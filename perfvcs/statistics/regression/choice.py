@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from perfvcs.statistics.regression.models import Fit
 
-Rule = Literal["aicc", "r2"]
+ChoiceRule = Literal["aicc", "r2"]
 FLAT_ALPHA = 0.001  # how often flat values may be mistaken for a curve: seven curves are tried
 LEAST_RISE = 0.01  # a curve that rises less than this over its sizes, in shares of the level, is flat
 FREE_GAIN = 0.003  # of the variance that a curve of free shape must explain more; caches bend every curve a little,
@@ -79,7 +79,7 @@ class ModelChoice:
 
 
 def choose(
-    fits: Mapping[str, Fit], rule: Rule = "aicc", alpha: float = FLAT_ALPHA, least: float = LEAST_RISE, margin: float = FREE_MARGIN,
+    fits: Mapping[str, Fit], rule: ChoiceRule = "aicc", alpha: float = FLAT_ALPHA, least: float = LEAST_RISE, margin: float = FREE_MARGIN,
     gain: float = FREE_GAIN,
 ) -> ModelChoice:  # fmt: skip
     """Choose among the models of ``MODELS`` that were fitted (by ``fitting.fit``), for each group.

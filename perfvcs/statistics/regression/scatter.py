@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from perfvcs.statistics.regression.pairs import Pairs
 
     Floats = NDArray[np.float64]
-    Rows = NDArray[np.intp] | slice
+    RowSelection = NDArray[np.intp] | slice
 
 POWERS = (1.0, 0.5, 0.0)  # of the level that a standard deviation may go with: times, counts, and what a clock adds
 FLOORS = 16  # levels, from the smallest to the largest, below which scatter no longer shrinks
@@ -50,7 +50,7 @@ class ScatterLaws:
             found[rows] = 1 / self._variance(law, rows)
         return found
 
-    def others(self, wanted: NDArray[np.bool_]) -> Iterator[tuple[Rows, Floats]]:
+    def others(self, wanted: NDArray[np.bool_]) -> Iterator[tuple[RowSelection, Floats]]:
         """The rows of those ``wanted`` groups (groups,) for which another law is likely too, and their weights by it; law by law."""
         import numpy as np
 
@@ -62,7 +62,7 @@ class ScatterLaws:
                 rows = self._rows(groups)
                 yield rows, 1 / self._variance(law, rows)
 
-    def _rows(self, groups: NDArray[np.bool_]) -> Rows:
+    def _rows(self, groups: NDArray[np.bool_]) -> RowSelection:
         """The rows of these groups (groups,)."""
         import numpy as np
 
@@ -99,7 +99,7 @@ class ScatterLaws:
         first, second = self.pairs.counts.T.astype("float64")
         return None if (self.pairs.counts == 1).all() else (first, second)
 
-    def _variance(self, law: int, rows: Rows) -> Floats:
+    def _variance(self, law: int, rows: RowSelection) -> Floats:
         """The variance of these rows by a law, but for a factor per group."""
         levels = [level[rows] for level in self._levels]
         if law < len(POWERS):

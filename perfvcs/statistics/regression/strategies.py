@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.statistics.regression.choice import ModelChoice, Rule
+    from perfvcs.statistics.regression.choice import ChoiceRule, ModelChoice
     from perfvcs.statistics.regression.models import Fit
 
 Strategy = Literal["full", "iterative", "initial-guess", "interval", "bisection"]
@@ -69,7 +69,7 @@ class FittedPieces:
     steps: tuple[StrategyStep, ...] = ()
 
 
-def run(strategy: Strategy, points: ModelPoints, models: Sequence[str], rule: Rule, steps: int, seed: int) -> FittedPieces:
+def run(strategy: Strategy, points: ModelPoints, models: Sequence[str], rule: ChoiceRule, steps: int, seed: int) -> FittedPieces:
     """Fit by a strategy. ``steps`` is how many parts (iterative), ranges (interval) or halvings (bisection) there are, and one over the
     share of the rows that decide (initial-guess); ``seed`` fixes which rows are drawn.
     """  # fmt: skip
@@ -86,7 +86,7 @@ def run(strategy: Strategy, points: ModelPoints, models: Sequence[str], rule: Ru
             return bisection(points, models, rule, steps)
 
 
-def iterative(points: ModelPoints, models: Sequence[str], rule: Rule, steps: int, seed: int) -> FittedPieces:
+def iterative(points: ModelPoints, models: Sequence[str], rule: ChoiceRule, steps: int, seed: int) -> FittedPieces:
     """Fit growing random parts, each holding the one before, until all rows are in: ``steps`` shows when the choice settled."""
     import numpy as np
 
@@ -100,7 +100,7 @@ def iterative(points: ModelPoints, models: Sequence[str], rule: Rule, steps: int
     return replace(whole, steps=(*taken, StrategyStep(count, whole.choice)))
 
 
-def initial_guess(points: ModelPoints, models: Sequence[str], rule: Rule, steps: int, seed: int) -> FittedPieces:
+def initial_guess(points: ModelPoints, models: Sequence[str], rule: ChoiceRule, steps: int, seed: int) -> FittedPieces:
     """Let a random sample decide on the model of each group, and fit that one alone to all rows.
 
     A group whose sample fits none of the models has none.
@@ -127,7 +127,7 @@ def initial_guess(points: ModelPoints, models: Sequence[str], rule: Rule, steps:
     return FittedPieces(fits, choice, np.arange(points.groups), points, (StrategyStep(most, guess),))
 
 
-def interval(points: ModelPoints, models: Sequence[str], rule: Rule, steps: int) -> FittedPieces:
+def interval(points: ModelPoints, models: Sequence[str], rule: ChoiceRule, steps: int) -> FittedPieces:
     """Cut each group's range of sizes into ``steps`` equal parts and fit each apart."""
     import numpy as np
 
@@ -137,7 +137,7 @@ def interval(points: ModelPoints, models: Sequence[str], rule: Rule, steps: int)
     return _apart(points, points.group * steps + part, models, rule)
 
 
-def bisection(points: ModelPoints, models: Sequence[str], rule: Rule, steps: int) -> FittedPieces:
+def bisection(points: ModelPoints, models: Sequence[str], rule: ChoiceRule, steps: int) -> FittedPieces:
     """Halve the range of sizes, and the halves again, up to ``steps`` times, as long as both halves fit better than the whole.
 
     By the rule "r2" a half fits better if its r2 is higher; by "aicc" if the logarithm of its squared residuals, times its rows, is
@@ -174,7 +174,7 @@ def _halves(points: ModelPoints, number: NDArray[np.intp], pieces: int) -> NDArr
     return (points.x > (low / 2 + high / 2)[number]).astype(np.intp)
 
 
-def _better(outer: ModelPoints, inner: ModelPoints, models: Sequence[str], rule: Rule) -> NDArray[np.bool_]:
+def _better(outer: ModelPoints, inner: ModelPoints, models: Sequence[str], rule: ChoiceRule) -> NDArray[np.bool_]:
     """For each half whether it fits better than its whole; shape (2 * pieces,)."""
     import numpy as np
 
@@ -211,7 +211,7 @@ def _rounding(points: ModelPoints) -> NDArray[np.float64]:
     return np.asarray(np.bincount(points.group, weights * (2.0**-48 * points.y) ** 2, points.groups) + 1e-300, dtype=np.float64)
 
 
-def _apart(points: ModelPoints, piece: NDArray[np.intp], models: Sequence[str], rule: Rule) -> FittedPieces:
+def _apart(points: ModelPoints, piece: NDArray[np.intp], models: Sequence[str], rule: ChoiceRule) -> FittedPieces:
     """Each piece (any numbers, of rows of one group) fitted separately; in order of the groups and of the sizes."""
     import numpy as np
 
@@ -224,7 +224,7 @@ def _apart(points: ModelPoints, piece: NDArray[np.intp], models: Sequence[str], 
     return replace(found, owner=points.group[first][order])
 
 
-def _whole(points: ModelPoints, models: Sequence[str], rule: Rule) -> FittedPieces:
+def _whole(points: ModelPoints, models: Sequence[str], rule: ChoiceRule) -> FittedPieces:
     import numpy as np
 
     from perfvcs.statistics.regression.choice import choose

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from perfvcs.collectors.complexity.inside.python import perfvcs_tree as tree
 
-    Definition = ast.FunctionDef | ast.AsyncFunctionDef
+    FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 else:
     tree = _module("perfvcs_tree")  # noqa: F821 - the hook's
 
@@ -100,7 +100,7 @@ class Rewriter(tree.Transformer):
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
         return self._definition(node)
 
-    def _definition(self, node: Definition) -> ast.AST:
+    def _definition(self, node: FunctionNode) -> ast.AST:
         name = ".".join([*self.scope, node.name])
         enclosing = self.scope[-1] if self.scope and self.scope[-1] != "<locals>" else ""
         self.scope += [node.name, "<locals>"]
@@ -113,7 +113,7 @@ class Rewriter(tree.Transformer):
                 break
         return node
 
-    def _record(self, node: Definition, entry: RecordedFunction, enclosing: str) -> None:
+    def _record(self, node: FunctionNode, entry: RecordedFunction, enclosing: str) -> None:
         start = int(tree.documented(node.body))
         body: list[ast.stmt] = node.body[start:] or [tree.located(ast.Pass(), node.body[-1])]
         parts = self.instrument(entry, parameters(node), node, enclosing)
@@ -131,7 +131,7 @@ class Rewriter(tree.Transformer):
             tree.located(statement, place)
         node.body = [*node.body[:start], *added]
 
-    def _enter(self, parts: Any, node: Definition, entry: RecordedFunction) -> list[ast.stmt]:
+    def _enter(self, parts: Any, node: FunctionNode, entry: RecordedFunction) -> list[ast.stmt]:
         """The statements that evaluate the size and start the clock."""
         size = (inline(entry.size, node) if entry.size else None) or self._size(parts, node)
         entered = parts.entering(size, whole=whole(size), constant=self._constant)
@@ -143,7 +143,7 @@ class Rewriter(tree.Transformer):
         )
         return [ast.Try(body=[entered], handlers=[limit, others], orelse=[], finalbody=[])]
 
-    def _size(self, parts: Any, node: Definition) -> ast.expr:
+    def _size(self, parts: Any, node: FunctionNode) -> ast.expr:
         return self._call(parts.size, *(ast.Name(id=name, ctx=ast.Load()) for name in parameters(node)))
 
     def _call(self, function: object, *arguments: ast.expr) -> ast.expr:
@@ -203,7 +203,7 @@ class Suspensions(tree.Transformer):
     visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = visit_GeneratorExp = _other
 
 
-def parameters(node: Definition) -> list[str]:
+def parameters(node: FunctionNode) -> list[str]:
     """The names of all parameters, in order."""
     given = node.args
     found = [*given.posonlyargs, *given.args, given.vararg, *given.kwonlyargs, given.kwarg]
@@ -222,7 +222,7 @@ def yields(body: list[ast.stmt]) -> bool:
     return False
 
 
-def inline(text: str, node: Definition) -> ast.expr | None:
+def inline(text: str, node: FunctionNode) -> ast.expr | None:
     """The expression of a size, when the function itself can evaluate it and that runs none of the program's functions but __len__."""
     expression = tree.parse(text.strip(), mode="eval")
     own, bound = set(parameters(node)), bindings(node)
@@ -253,7 +253,7 @@ def last(body: list[ast.stmt]) -> ast.stmt:
     return last(inner) if inner and isinstance(inner, list) and not isinstance(body[-1], SCOPES) else body[-1]
 
 
-def bindings(node: Definition) -> set[str]:
+def bindings(node: FunctionNode) -> set[str]:
     """The names that a function's body assigns, imports, declares or defines."""
     found: set[str] = set()
     for part in tree.walk(node):

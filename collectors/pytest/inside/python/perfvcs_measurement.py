@@ -24,8 +24,8 @@ class Measurement(Reports):
         super().__init__(notes, left_out)
         self.repeat, self.budget, self.once = repeat, round(budget * 1e9), frozenset(once)
         self.meter = perfvcs_meter.Meter()
-        self.reading: perfvcs_meter.Reading | None = None
-        self.rounds: list[perfvcs_meter.Reading] | None = None
+        self.reading: perfvcs_meter.MeterReading | None = None
+        self.rounds: list[perfvcs_meter.MeterReading] | None = None
         self.timed = False
 
     @pytest.hookimpl(tryfirst=True)
@@ -59,10 +59,10 @@ class Measurement(Reports):
                 return result
         return None
 
-    def _first(self) -> list[perfvcs_meter.Reading]:
+    def _first(self) -> list[perfvcs_meter.MeterReading]:
         return [] if self.reading is None else [self.reading]
 
-    def _repeated(self, item: Any, nextitem: Any) -> tuple[list[perfvcs_meter.Reading], str]:
+    def _repeated(self, item: Any, nextitem: Any) -> tuple[list[perfvcs_meter.MeterReading], str]:
         """The readings of all runs, and why there is but one, where that is no test's normal course."""
         names: dict[str, Any] = getattr(getattr(item, "dtest", None), "globs", {})  # a doctest's, which its run clears
         before = dict(names)
@@ -91,7 +91,7 @@ class Measurement(Reports):
             return "hypothesis"
         return "benchmark" if self.rounds else ""
 
-    def _again(self, item: Any, runs: list[perfvcs_meter.Reading], restore: Callable[[], None]) -> str:
+    def _again(self, item: Any, runs: list[perfvcs_meter.MeterReading], restore: Callable[[], None]) -> str:
         """Repeat while the test passes and there is time; returns how it ended otherwise, empty when it never did."""
         cancel = getattr(item.ihook, "pytest_timeout_cancel_timer", None)
         if cancel is not None:
@@ -150,7 +150,7 @@ class Measurement(Reports):
             self.reading = self.meter.stop()
 
 
-def rounds(arguments: dict[str, Any] | None) -> list[perfvcs_meter.Reading]:
+def rounds(arguments: dict[str, Any] | None) -> list[perfvcs_meter.MeterReading]:
     """The rounds that pytest-benchmark's fixture measured, in ns per call; none without it, and where it is switched off."""
     fixture = (arguments or {}).get("benchmark")
     data = getattr(getattr(getattr(fixture, "stats", None), "stats", None), "data", None)

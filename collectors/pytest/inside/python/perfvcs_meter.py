@@ -9,7 +9,7 @@ from time import perf_counter_ns, process_time_ns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    Reading = tuple[int, int, int | None]
+    MeterReading = tuple[int, int, int | None]
 
 STATUS, CLEAR = "/proc/self/status", "/proc/self/clear_refs"
 PEAK = re.compile(rb"^VmHWM:\s*(\d+) kB", re.MULTILINE)
@@ -33,7 +33,7 @@ class Meter:
         cpu = self._cpu()
         self._begun = (self._wall(), cpu, children, before)
 
-    def stop(self) -> Reading | None:
+    def stop(self) -> MeterReading | None:
         """Wall and CPU time since ``start`` in ns, and by how many bytes resident memory rose at most; None without a start.
 
         CPU time has all threads in it, and the child processes that were waited for.
