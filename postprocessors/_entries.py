@@ -138,7 +138,7 @@ class _PieceExtent(NamedTuple):
 
 
 def _extents(pieces: FittedPieces, some: Fit) -> list[_PieceExtent]:
-    """Of each piece."""
+    """The extent of each piece."""
     import numpy as np
 
     points = pieces.points

@@ -138,7 +138,7 @@ def _bucket(
 
 
 def _in_turns(first: Floats, second: Floats, later: Sequence[NDArray[np.bool_]], confidence: float, alpha: float) -> _Contrasted:
-    """Each pair by its difference.
+    """Curves whose executions were paired: by the differences of the pairs.
 
     The period effect is removed where the orders are known (``later``: of all, or of none). Sign flips permute the
     largest |t| of all columns of the lines. If they veto a change of values that were pulled in, these may have been the pairs of the
@@ -190,7 +190,7 @@ def _least(parts: Sequence[Difference]) -> Floats:
 def _apart(
     first: Floats, second: Floats, between: Sequence[sessions.Spread | None], confidence: float, alpha: float
 ) -> _Contrasted:
-    """Each side by its mean, by Welch's t, with what sessions differ by from each side."""
+    """Curves whose executions were not: by Welch's t of the sides' means, with what sessions differ by from each side."""
     import numpy as np
 
     from perfvcs.statistics.hotelling import hotelling

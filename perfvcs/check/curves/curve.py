@@ -280,7 +280,7 @@ class _PairColumns(NamedTuple):
 
 
 def _columns(sides: Sequence[Sides], *, level: bool) -> _PairColumns:
-    """Those of all sides."""
+    """The columns of all sides, one after the other."""
     before, after = (_stacked([(one.levelled if level else one.grouped)[side][:2] for one in sides]) for side in (0, 1))
     return _PairColumns(before[0][0], before[0][1], after[0][0], after[0][1], before[1], after[1])
 

@@ -69,7 +69,7 @@ class Picture:
         return plot
 
     def _reach(self) -> AxisReach:
-        """Zero or beyond all bars, but not beyond much longer intervals."""
+        """From zero to beyond all bars, but not beyond much longer intervals."""
         import numpy as np
 
         means = [part for side in self.found.means for part in (np.minimum(side, 0).sum(axis=1), np.maximum(side, 0).sum(axis=1))]
