@@ -1,4 +1,4 @@
-"""Counts names with several meanings (classes, aliases of types, parameters, constants), positional flags, tuples in place of types.
+"""Counts names with several meanings (classes, aliases, parameters, constants), positional flags, tuples in place of named types.
 
     python docs/names.py [CHECKOUT] [--list]
 
@@ -69,7 +69,7 @@ def _constants(node: ast.stmt) -> Iterator[str]:
 
 
 def _aliases(node: ast.stmt) -> Iterator[ast.Assign]:
-    """The aliases of types in a statement of a module, also of what is for the types alone."""
+    """The aliases of types in a statement of a module, or inside its ``if TYPE_CHECKING``."""
     for inner in node.body if isinstance(node, ast.If) else [node]:
         if isinstance(inner, ast.Assign) and isinstance(inner.value, ast.Subscript | ast.BinOp):
             name = inner.targets[0]

@@ -16,7 +16,7 @@ CodePlace = tuple[str, str, int]  # function, source file, line (0: not known)
 READING_SECONDS = 120.0  # seconds for one file
 LARGEST_FILE = 1 << 31  # bytes of a file that is read here
 DISCRIMINATOR = re.compile(r" \(discriminator \d+\)$")
-FileIdentity = tuple[str, int, int]
+FileIdentity = tuple[str, int, int]  # path, size, time
 
 _known: dict[FileIdentity, dict[int, list[CodePlace]]] = {}
 

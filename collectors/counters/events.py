@@ -8,7 +8,7 @@ import platform
 import struct
 from functools import cache
 
-from perfvcs.collectors.counters.processes import CountedEvents
+from perfvcs.collectors.counters.processes import CounterValues
 from perfvcs.profile import Metric
 
 HARDWARE, SOFTWARE = 0, 1  # perf_event_attr.type of perf_event_open(2), and config below
@@ -51,7 +51,7 @@ class Events:
             flags = ONLY_USER if tag == "pmu-user" and PERF_EVENTS[name][1] == HARDWARE else 0
             self._pairs[name] = _open(name, flags | INHERIT), _open(name, flags)
 
-    def read(self) -> CountedEvents:
+    def read(self) -> CounterValues:
         """The counts so far; empty after ``close``."""
         return {name: max(0.0, _value(both) - _value(own)) for name, (both, own) in self._pairs.items()}
 

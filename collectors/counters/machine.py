@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from perfvcs.collectors.counters.processes import CLOCK_TICK, CountedEvents
+from perfvcs.collectors.counters.processes import CLOCK_TICK, CounterValues
 
 STAT = re.compile(rb"^(intr|ctxt|processes|procs_running|procs_blocked) (\d+)", re.M)
 AVAILABLE = re.compile(rb"^MemAvailable:\s+(\d+)", re.M)
@@ -15,7 +15,7 @@ PRESSURES = ("cpu", "io", "memory")
 MICRO = 1e-6
 
 
-def read() -> tuple[CountedEvents, CountedEvents]:
+def read() -> tuple[CounterValues, CounterValues]:
     """What the machine has now, and what it did so far, as far as its kernel reports it."""
     content = _contents("/proc/stat")
     found = {name: float(value) for name, value in STAT.findall(content)}

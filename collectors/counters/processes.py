@@ -26,7 +26,7 @@ STATUS = re.compile(rb"^(" + b"|".join([*MEMORY, *SWITCHES]) + rb"):\s+(\d+)", r
 NANO = 1e-9
 LARGEST_ANSWER = 1 << 14
 
-CountedEvents = dict[str, float]
+CounterValues = dict[str, float]  # by the counter's name
 
 
 class Ended(Exception):
@@ -71,13 +71,13 @@ class WatchedProcess:
 
     pid: int
     parent: int = 0
-    levels: CountedEvents = field(default_factory=dict)
-    passed: CountedEvents = field(default_factory=dict)
-    own: CountedEvents = field(default_factory=dict)
+    levels: CounterValues = field(default_factory=dict)
+    passed: CounterValues = field(default_factory=dict)
+    own: CounterValues = field(default_factory=dict)
     hidden: bool = False
     names: tuple[str, ...] = ("",)
     _files: dict[str, int] = field(default_factory=dict)
-    _threads: dict[int, CountedEvents] = field(default_factory=dict)
+    _threads: dict[int, CounterValues] = field(default_factory=dict)
 
     opened = 0  # files of all processes together
 
@@ -181,7 +181,7 @@ def _contents(path: str) -> bytes:
         return file.read(LARGEST_ANSWER)
 
 
-def _turns(status: bytes, schedstat: bytes) -> CountedEvents:
+def _turns(status: bytes, schedstat: bytes) -> CounterValues:
     found = {SWITCHES[name]: float(value) for name, value in STATUS.findall(status) if name in SWITCHES}
     numbers = schedstat.split()
     if len(numbers) == 3:  # a kernel without CONFIG_SCHED_INFO has no such file

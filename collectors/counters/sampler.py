@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from perfvcs.collectors.counters import machine
 from perfvcs.collectors.counters.events import PERF_EVENTS, Events
-from perfvcs.collectors.counters.processes import CountedEvents
+from perfvcs.collectors.counters.processes import CounterValues
 from perfvcs.collectors.counters.tree import ProcessTree
 
 PROCESSOR_SHARE = 0.1  # of one processor that sampling takes at most: larger trees are sampled less often
@@ -24,9 +24,9 @@ class Sampled:
     """Rows of numbered intervals: the tree's and the machine's. ``used`` is what the tree took from beginning to end."""
 
     number: list[int] = field(default_factory=list)
-    tree: list[CountedEvents] = field(default_factory=list)
-    machine: list[CountedEvents] = field(default_factory=list)
-    used: CountedEvents = field(default_factory=dict)
+    tree: list[CounterValues] = field(default_factory=list)
+    machine: list[CounterValues] = field(default_factory=list)
+    used: CounterValues = field(default_factory=dict)
     hidden: int = 0
     slow: bool = False
 
@@ -45,9 +45,9 @@ class Sampled:
 @dataclass(frozen=True)
 class _Moment:
     at: float
-    tree: tuple[CountedEvents, CountedEvents]
-    machine: tuple[CountedEvents, CountedEvents]
-    events: CountedEvents
+    tree: tuple[CounterValues, CounterValues]
+    machine: tuple[CounterValues, CounterValues]
+    events: CounterValues
 
 
 class TreeSampler:
@@ -119,12 +119,12 @@ def _moment(tree: ProcessTree, events: Events | None) -> _Moment:
     return _Moment(at, tree.read(), machine.read(), events.read() if events else {})
 
 
-def _row(now: tuple[CountedEvents, CountedEvents], before: tuple[CountedEvents, CountedEvents], passed: float) -> CountedEvents:
+def _row(now: tuple[CounterValues, CounterValues], before: tuple[CounterValues, CounterValues], passed: float) -> CounterValues:
     """Levels, and what was used since ``before`` per second."""
     return now[0] | {name: _rate(value - before[1].get(name, value), passed) for name, value in now[1].items()}
 
 
-def _rates(now: _Moment, before: _Moment) -> CountedEvents:
+def _rates(now: _Moment, before: _Moment) -> CounterValues:
     return {PERF_EVENTS[name][0]: _rate(count - before.events[name], now.at - before.at) for name, count in now.events.items()}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from perfvcs.collectors.counters.metrics import LEVEL_METRICS, RATE_METRICS
-from perfvcs.collectors.counters.processes import CountedEvents, Ended, Stat, WatchedProcess, stat
+from perfvcs.collectors.counters.processes import CounterValues, Ended, Stat, WatchedProcess, stat
 
 MOST_READINGS = 3  # of reading when processes end meanwhile
 
@@ -30,7 +30,7 @@ class ProcessTree:
         self._prefixes = ("", *(f"{group}." for group in groups))
         self._left = self._zero(RATE_METRICS)
 
-    def read(self) -> tuple[CountedEvents, CountedEvents]:
+    def read(self) -> tuple[CounterValues, CounterValues]:
         """What the tree has now, and what it used so far, under the names of ``LEVEL_METRICS`` and ``RATE_METRICS``.
 
         The names of a group's begin with its own.
@@ -81,7 +81,7 @@ class ProcessTree:
                     self.hidden.add(pid)
         return whole
 
-    def _zero(self, names: Iterable[str]) -> CountedEvents:
+    def _zero(self, names: Iterable[str]) -> CounterValues:
         return dict.fromkeys((f"{prefix}{name}" for prefix in self._prefixes for name in names), 0.0)
 
     def _names(self, process: WatchedProcess | None) -> tuple[str, ...]:
@@ -132,6 +132,6 @@ def _numbers() -> list[int]:
         return [int(entry.name) for entry in entries if entry.name.isdecimal()]
 
 
-def _add(sums: CountedEvents, counts: CountedEvents, prefix: str = "") -> None:
+def _add(sums: CounterValues, counts: CounterValues, prefix: str = "") -> None:
     for name, value in counts.items():
         sums[prefix + name] += value

@@ -26,8 +26,8 @@ UnitMetric = tuple[str, str]  # uid, metric
 ITSELF = "the same measurement on both sides; a revision against itself needs an A/A measurement: perf check --measure"
 
 
-class _MeasuredState(NamedTuple):
-    """What one measurement of a version has to itself: the same one may be on both sides."""
+class _Measurement(NamedTuple):
+    """What tells one measurement of a version from another; both sides may have the same one."""
 
     commit: str
     dirty: str | None
@@ -96,8 +96,8 @@ def _grouped(side: Iterable[Measured]) -> dict[JobIdentity, list[Measured]]:
     return found
 
 
-def _measurement(header: Header) -> _MeasuredState:
-    return _MeasuredState(header.commit, header.dirty, header.collected.session, header.design.version, header.collected.started)
+def _measurement(header: Header) -> _Measurement:
+    return _Measurement(header.commit, header.dirty, header.collected.session, header.design.version, header.collected.started)
 
 
 def _version(measured: Measured) -> int:

@@ -40,7 +40,7 @@ def _joined(verdict: CiVerdict, top: str, most: int, *, verbose: bool) -> str:
     pair = " → ".join(escape(revision(name)) for name in (verdict.report.baseline, verdict.report.target))
     head = f"{top}> [!{PARTLY if partly else BANNERS[verdict.word]}]\n> **perf ci** {pair}: {escape(verdict.headline())}.\n\n"
     empty = not verdict.report.changes
-    whole = "" if empty else markdown(verdict.report, causes=verdict.by_unit, following=verdict.following, verbose=verbose)
+    whole = "" if empty else markdown(verdict.report, causes=verdict.causes_by_unit, following=verdict.following, verbose=verbose)
     body = whole.partition("\n\n")[2]  # its first paragraph is the sentence
     receipt = "".join(f"- {line}\n" for line in verdict.receipt.lines())
     notes = "".join(

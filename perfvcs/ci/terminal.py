@@ -13,7 +13,7 @@ def lines(verdict: CiVerdict, width: int = COLUMNS) -> list[str]:
     """The report as `perf check` prints it, or why there is none, and the error receipt."""
     found: list[str] = []
     if verdict.report.changes:
-        found += [screen(verdict.report, causes=verdict.by_unit, following=verdict.following, width=width), ""]
+        found += [screen(verdict.report, causes=verdict.causes_by_unit, following=verdict.following, width=width), ""]
     if not verdict.report.changes or verdict.word in ("failed", "unsettled"):
         pair = f"{revision(verdict.report.baseline)} -> {revision(verdict.report.target)}"
         found += wrap(f"{pair}: {verdict.headline()}", width, subsequent_indent="  ")

@@ -72,8 +72,8 @@ class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
     @property
-    def by_unit(self) -> dict[JobUnit, list[str]]:
-        """The causes by job and unit."""
+    def causes_by_unit(self) -> dict[JobUnit, list[str]]:
+        """The causes by job's label and unit."""
         return {(one.job, one.uid): one.lines for one in self.causes}
 
     @property

@@ -106,13 +106,13 @@ def _blame(repository: Repository, bisection: Bisection, *, wait: bool, silent: 
     from perfvcs.jobs.config import load
     from perfvcs.locate.blame import BlameRequest, blame
     from perfvcs.locate.blames import asked, store
-    from perfvcs.locate.comparison import CountedMetric
+    from perfvcs.locate.comparison import BlameMetric
     from perfvcs.measure.progress import shown
     from perfvcs.reports.blame import lines
     from perfvcs.rules import RULES_FILE
 
     a, b, benchmark = asked(repository, [bisection.span.commits[named[0]]])
-    exact: CountedMetric = "bytecodes" if bisection.target.metric == "bytecodes" else "auto"
+    exact: BlameMetric = "bytecodes" if bisection.target.metric == "bytecodes" else "auto"
     request = BlameRequest(a, b, benchmark or bisection.target.job, exact, wait=wait)
     with shown(quiet=silent, doing="blaming") as progress:
         said = blame(repository, load(repository.project.root / RULES_FILE), request, progress)

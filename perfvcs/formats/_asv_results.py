@@ -158,7 +158,7 @@ class _AsvUnit(NamedTuple):
 
 
 def _parts(uid: str, word: str) -> _AsvUnit:
-    """Of a unit of asv, or of another one, whose name then says of which kind it is."""
+    """The parts of an id. A unit that is not asv's gets a name that says its kind."""
     match = UNIT_PATTERN.fullmatch(uid)
     if match and KIND_METRICS.get(match[1].rpartition(".")[2].partition("_")[0], TRACKED) == KIND_METRICS.get(word, TRACKED):
         return _AsvUnit(match[1], match[2], match[3])

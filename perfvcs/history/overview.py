@@ -80,7 +80,7 @@ def overview_of(repository: Repository, names: Sequence[str] = (), *, metric: st
     return repository.index.consistent(lambda: _overview(repository, names, metric))
 
 
-class _Scope(NamedTuple):
+class _ReadHistory(NamedTuple):
     """All lines, the courses of those that were asked for, along which revision or range, and its commits, oldest first."""
 
     lines: dict[int, Line]
@@ -134,14 +134,14 @@ def _is_short(course: Course, judged: JudgedLine | None) -> bool:
     return len(course.levels) < SHORTEST_SERIES and not in_turns
 
 
-def _read(repository: Repository, names: Sequence[str], metric: str) -> _Scope:
+def _read(repository: Repository, names: Sequence[str], metric: str) -> _ReadHistory:
     known = repository.index.lines()
     numbers, named = _asked(repository, known, names)
     if metric:
         numbers = _measuring(known, numbers, metric)
     revision = repository.project.fixed(named)
     commits = list(repository.project.walk(revision, straight=True))[::-1]
-    return _Scope(known, repository.index.courses(numbers, commits), revision, commits)
+    return _ReadHistory(known, repository.index.courses(numbers, commits), revision, commits)
 
 
 def _asked(repository: Repository, lines: dict[int, Line], names: Sequence[str]) -> tuple[list[int], str]:

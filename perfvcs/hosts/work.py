@@ -70,7 +70,7 @@ def slot() -> Slot:
 
 
 def measure(project: str, topic: str, task: bytes) -> bytes:
-    """Measure a block in the clone of a project: an encoded Answer. Says under ``topic`` which execution begins."""
+    """Measure a block in the clone of a project: an encoded HostAnswer. Says under ``topic`` which execution begins."""
     wanted = messages.task(task).parcel
     own = slot()
     beside = _State.measurer

@@ -72,9 +72,9 @@ class Details(msgspec.Struct, frozen=True, array_like=True):
     design: Design
     notes: dict[str, str]
     warnings: list[str]
-    paces: list[OfExecution[float]] = []  # of the machine
-    turns: list[OfExecution[int]] = []  # its place in its block
-    seeds: list[OfExecution[int]] = []
+    paces: list[OfExecution[float]] = []  # the machine's pace
+    turns: list[OfExecution[int]] = []  # the execution's place in its block
+    seeds: list[OfExecution[int]] = []  # the execution's seed
 
 
 class Filling:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs import Cell, matrix
 from perfvcs.jobs.config import Config
-from perfvcs.locate.comparison import CommitComparison, CountedMetric, MeasuredSides, rematched
+from perfvcs.locate.comparison import BlameMetric, CommitComparison, MeasuredSides, rematched
 from perfvcs.locate.elsewhere import others, own_name, surroundings, upgraded
 from perfvcs.locate.experiments import Experiments
 from perfvcs.locate.finding import AuxiliaryTrial, Blame, FunctionVerdict, Lines, Node, SuspectFunction
@@ -43,7 +43,7 @@ class BlameRequest:
     a: str
     b: str
     benchmark: str = ""
-    metric: CountedMetric = "auto"
+    metric: BlameMetric = "auto"
     delta: float = DELTA
     budget: float = 1800.0
     prove: bool = True

@@ -25,8 +25,8 @@ REPEATS = 3  # executions by time, of which the least counts
 SAMPLED = 5  # executions under a sampler, which add up
 EXPLAINED = 0.75  # the share of the effect that bytecode instructions must have, for them to tell all
 
-CountedMetric = Literal["auto", "instructions", "bytecodes", "cpu", "allocated"]
-COLLECTORS: dict[CountedMetric, str] = {
+BlameMetric = Literal["auto", "instructions", "bytecodes", "cpu", "allocated"]
+COLLECTORS: dict[BlameMetric, str] = {
     "instructions": "instructions",
     "bytecodes": "bytecode",
     "allocated": "memory",
@@ -38,7 +38,7 @@ COLLECTORS: dict[CountedMetric, str] = {
 class MeasuredSides:
     """What both versions gave: the effect by one metric, and trees with the difference by function in units of ``measure``."""
 
-    metric: CountedMetric
+    metric: BlameMetric
     levels: VersionValues
     effect: RelativeEffect
     evidence: list[TreeEvidence] = field(default_factory=list)
@@ -55,7 +55,7 @@ class CommitComparison:
     laboratory: Laboratory
     a: str
     b: str
-    metric: CountedMetric
+    metric: BlameMetric
     delta: float
     places: Places
     notes: list[str] = field(default_factory=list)
@@ -78,7 +78,7 @@ class CommitComparison:
                 self._explain(bench, measured, counts)
         return measured
 
-    def gauge(self, metric: CountedMetric) -> Cell | None:
+    def gauge(self, metric: BlameMetric) -> Cell | None:
         """The benchmark under the collector of an exact metric; None where that cannot run here."""
         options: dict[str, object] = {}
         if metric == "bytecodes":
@@ -94,7 +94,7 @@ class CommitComparison:
         return None if reason else cell
 
     def _exact_cells(self, *, python: bool) -> dict[str, Cell]:
-        wanted: dict[CountedMetric, bool] = {
+        wanted: dict[BlameMetric, bool] = {
             "instructions": self.metric in ("auto", "instructions"),
             "bytecodes": python and self.metric not in ("cpu", "allocated"),
             "allocated": self.metric == "allocated",
@@ -143,7 +143,7 @@ class CommitComparison:
             return exact  # the exact figure says more than an interval
         return MeasuredSides("cpu", sampled, seen)
 
-    def _exact(self, metric: CountedMetric, profiles: list[Profile]) -> MeasuredSides:
+    def _exact(self, metric: BlameMetric, profiles: list[Profile]) -> MeasuredSides:
         levels = [level(profile)[-1:] for profile in profiles]
         return MeasuredSides(metric, VersionValues(levels[0], levels[1]), effect(levels[0], levels[1], self.delta, exact=True))
 

@@ -198,7 +198,7 @@ def seconds(survey: Survey, count: int | None, measurements: int, present: int) 
 
 
 def _deviations(variation: Variation) -> tuple[PlannedDeviation, PlannedDeviation]:
-    """The deviations of all values, and with outliers pulled in.
+    """The deviation of all values, and the one with outliers pulled in.
 
     A variance from few executions is as likely too small as too large, and one that is too small misses more than one that is too
     large costs: with df degrees of freedom it is taken df / (df - 2) times, its expectation given what was seen. In a simulation that

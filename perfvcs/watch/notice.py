@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FORMAT = "perfvcs-watch/1"
 MOST_CHANGES = 50  # changes in one notice
 
-ChangeNumbers = tuple[int, int]
+ChangeNumbers = tuple[int, int]  # of a series, and of the change among its findings
 
 
 def changes(contents: Contents) -> list[KnownChange]:

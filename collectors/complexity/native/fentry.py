@@ -35,7 +35,7 @@ GLANCE = 4  # calls kept per function and bucket if all functions are recorded
 ROUGH = 0.5  # of the time between begin and end; what is left of less is doubtful
 SMALLEST_SHARE = 0.001  # of the time of the slowest; functions below it are not proposed
 
-RecorderIdentity = tuple[str, int, int, int, int]
+BinaryIdentity = tuple[str, int, int, int, int]  # path, device, inode, size, time
 
 
 def record(run: Run, request: RecordingRequest) -> Calls:
@@ -57,7 +57,7 @@ def runtime() -> Path:
     return preloadable(found)
 
 
-def _identity(path: Path) -> RecorderIdentity:
+def _identity(path: Path) -> BinaryIdentity:
     about = path.stat()
     return str(path), about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
 
@@ -70,7 +70,7 @@ def _files(run: Run) -> list[Path]:
 
 
 @cache
-def _functions(identity: RecorderIdentity) -> BinaryFunctions:
+def _functions(identity: BinaryIdentity) -> BinaryFunctions:
     from perfvcs.collectors.complexity.native.elf import Elf
     from perfvcs.collectors.complexity.native.functions import BinaryFunctions
 
@@ -80,7 +80,7 @@ def _functions(identity: RecorderIdentity) -> BinaryFunctions:
 
 
 @cache
-def _select(files: tuple[RecorderIdentity, ...], functions: tuple[TracedFunction, ...]) -> TraceSelection:
+def _select(files: tuple[BinaryIdentity, ...], functions: tuple[TracedFunction, ...]) -> TraceSelection:
     from perfvcs.collectors.complexity.native.selection import select
 
     everything = [_functions(file) for file in files]
@@ -88,7 +88,7 @@ def _select(files: tuple[RecorderIdentity, ...], functions: tuple[TracedFunction
         return select(functions, everything)
 
 
-def _selected(files: tuple[RecorderIdentity, ...], run: Run, request: RecordingRequest) -> TraceSelection:
+def _selected(files: tuple[BinaryIdentity, ...], run: Run, request: RecordingRequest) -> TraceSelection:
     from perfvcs.collectors.complexity.native.search import plugins
 
     try:
@@ -103,7 +103,7 @@ def _selected(files: tuple[RecorderIdentity, ...], run: Run, request: RecordingR
 _found: dict[tuple[object, ...], TraceSelection] = {}
 
 
-def _discovered(files: tuple[RecorderIdentity, ...], run: Run, request: RecordingRequest, preloaded: Path) -> TraceSelection:
+def _discovered(files: tuple[BinaryIdentity, ...], run: Run, request: RecordingRequest, preloaded: Path) -> TraceSelection:
     """The functions that take the most time of those with a size, found by one execution that records all of these."""
     import numpy as np
 

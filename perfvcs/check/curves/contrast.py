@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 FEWEST_CONTRASTED = 5  # executions a side from which offset and slope are tested together
 FAR_ERRORS = 3.0  # standard errors that hardly any difference between sessions has
 
-ContrastEnds = tuple[float, float, float]
+ContrastValues = tuple[float, float, float]  # one for each of CONTRAST_COLUMNS
 CONTRAST_COLUMNS = (2, 3, 0)  # the columns of lines: smallest sizes, largest sizes, all sizes
 
 
@@ -40,10 +40,10 @@ class Contrast:
     and a part of ``error``, the standard errors. ``order`` says who was measured first in the pairs.
     """
 
-    theta: ContrastEnds
-    low: ContrastEnds
-    high: ContrastEnds
-    error: ContrastEnds
+    theta: ContrastValues
+    low: ContrastValues
+    high: ContrastValues
+    error: ContrastValues
     p: float
     permutation_p: float
     veto: float
@@ -190,7 +190,7 @@ def _least(parts: Sequence[Difference]) -> Floats:
 def _apart(
     first: Floats, second: Floats, between: Sequence[sessions.Spread | None], confidence: float, alpha: float
 ) -> _Contrasted:
-    """Curves whose executions were not: by Welch's t of the sides' means, with what sessions differ by from each side."""
+    """Curves whose executions were not: by Welch's t of the sides' means, with the variance ``between`` sessions added."""
     import numpy as np
 
     from perfvcs.statistics.hotelling import hotelling

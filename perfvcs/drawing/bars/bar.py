@@ -69,7 +69,7 @@ class Picture:
         return plot
 
     def _reach(self) -> AxisReach:
-        """From zero to beyond all bars, but not beyond much longer intervals."""
+        """From zero, or beyond it, over all bars, but not to the ends of much longer intervals."""
         import numpy as np
 
         means = [part for side in self.found.means for part in (np.minimum(side, 0).sum(axis=1), np.maximum(side, 0).sum(axis=1))]

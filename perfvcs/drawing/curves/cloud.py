@@ -199,7 +199,7 @@ class Cloud:
         return lines + ([f"{rows - judged:,} rows left out: first calls, or repeated"] if judged < rows else [])
 
     def _reach(self, axis: AxisScale) -> AxisReach:
-        """An axis that shows most rows which are not marked as outliers."""
+        """The reach that shows most rows not marked as outliers."""
         values, marked = self.sample.values[self.order], self.sample.said.get("outlier")
         values = values[(values > 0) | (axis == "linear")]
         fine = self.sample.values[self.order if marked is None else self.order[marked[self.order] != 1]]

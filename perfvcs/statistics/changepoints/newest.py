@@ -193,7 +193,7 @@ def _deviations(part: NDArray[np.float64]) -> list[NDArray[np.float64]]:
 
 
 class _FittedTail(NamedTuple):
-    """The side (-1, 1), and the degrees of freedom and the scale of a t about 0."""
+    """The side (-1 or 1), and the degrees of freedom and the scale of a t about 0."""
 
     sign: int
     df: float

@@ -94,7 +94,7 @@ def fit(
 
 
 class _FitColumns(NamedTuple):
-    """The rows of all groups."""
+    """Size, value, number of the group and weight of each row, shape (n,)."""
 
     size: NDArray[np.float64]
     value: NDArray[np.float64]

@@ -28,7 +28,9 @@ MONITOR = 3  # the tool's number for sys.monitoring, one of the two that nobody 
 
 
 class Tree:
-    """The calls of one thread; the lists have an entry per node: calls, calls inside itself, and the amount that was counted."""
+    """The calls of one thread. The lists have an entry per node: ``entered`` has its calls, ``again`` those inside itself, and
+    ``amounts`` what was counted.
+    """
 
     def __init__(self) -> None:
         self.keys: list[object] = [None]  # codes stay alive with them, so that no other gets their id

@@ -22,7 +22,7 @@ class Study(Reports):
         super().__init__(notes, left_out)
         self.functions = functions
         self.fixtures: dict[Any, perfvcs_functions.Codes] = {}
-        self.numbers: dict[perfvcs_functions.CodePlace, int] = {}
+        self.numbers: dict[perfvcs_functions.ProjectFunction, int] = {}
         if functions is not None:
             notes.add("engine", name=functions.install())
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
     from typing import Any
 
-    CodePlace = tuple[str, str, int]
+    ProjectFunction = tuple[str, str, int]  # file below the project's root, qualified name, first line
     Codes = dict[int, CodeType]  # by identity: equal ones of different files are not the same
 
 SOURCES = ("", "src", "lib")  # where the files of an installed package stand in its project
@@ -69,7 +69,7 @@ class RunningCode:
             sys.monitoring.restart_events()  # type: ignore[attr-defined,unused-ignore]
         return before
 
-    def places(self, codes: Codes) -> set[CodePlace]:
+    def places(self, codes: Codes) -> set[ProjectFunction]:
         """File below the project's root, qualified name and first line of code that is the project's.
 
         Before Python 3.11 only modules have a name, and comprehensions are left out.
