@@ -26,7 +26,7 @@ FAMILY_WORDS = {
 LIMITS = {">=": "of at least", "<=": "of at most"}
 CONTRACTS = {  # family -> the module and the class that say what its members offer
     "collectors": ("perfvcs.collector", "Collector"), "postprocessors": ("perfvcs.postprocessor", "Postprocessor"),
-    "views": ("perfvcs.view", "View"), "formats": ("perfvcs.formats", "Format"),
+    "views": ("perfvcs.view", "View"), "formats": ("perfvcs.formats", "Format"), "methods": ("perfvcs.check.method", "Method"),
 }  # fmt: skip
 
 
@@ -61,27 +61,32 @@ def find(family: str, name: str) -> type[Any]:
         found: type[Any] = getattr(module, "".join(part.capitalize() for part in stem.split("_")))
         return found
     if entry := foreign(family).get(name):
-        return _loaded(family, entry)
+        return loaded(family, entry)
     raise UsageError(f"there is no {family.removesuffix('s')} `{name}`{nearest(name, names(family))}")
 
 
-def _loaded(family: str, entry: EntryPoint) -> type[Any]:
-    """A foreign member; raises UsageError where it cannot be imported, or has not what the family's contract requires."""
+def loaded(family: str, entry: EntryPoint) -> type[Any]:
+    """A foreign member; raises UsageError where it cannot be imported, or lacks what the family's contract requires."""
     from inspect import get_annotations
 
     place = f"the {family.removesuffix('s')} `{entry.name}` ({entry.value})"
     try:
-        loaded = entry.load()
+        found = entry.load()
     except (ImportError, AttributeError) as error:
         raise UsageError(f"{place} cannot be imported, {error}: install what it needs, or uninstall it") from error
-    if not isinstance(loaded, type) or not is_dataclass(loaded):
+    except Exception as error:  # whatever foreign code raises while it is imported
+        raise UsageError(f"{place} cannot be imported, {type(error).__name__}: {error}: mend it, or uninstall it") from error
+    if not isinstance(found, type) or not is_dataclass(found):
         raise UsageError(f"{place} is not a dataclass, whose fields are its options")
     module, name = CONTRACTS[family]
     contract = getattr(importlib.import_module(module), name)
     wanted = {**get_annotations(contract), **vars(contract)}
-    if lacking := [f"`{name}`" for name in wanted if not name.startswith("_") and not _has(loaded, name)]:
-        raise UsageError(f"{place} lacks {', '.join(lacking)}, which {contract.__module__}.{contract.__name__} requires")
-    return loaded
+    lacking = [name for name in wanted if not name.startswith("_") and not _has(found, name)]
+    lacking += sorted(getattr(found, "__abstractmethods__", frozenset()) - {*lacking})  # of a class between it and the contract
+    if lacking:
+        listed = ", ".join(f"`{name}`" for name in lacking)
+        raise UsageError(f"{place} lacks {listed}, which {contract.__module__}.{contract.__name__} requires")
+    return found
 
 
 def _has(member: type[Any], name: str) -> bool:

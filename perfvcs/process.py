@@ -48,23 +48,23 @@ def run(
     import tempfile
 
     command, marker = shlex.join(argv), keeper.marker()
-    with open(log, "a+b", opener=plain) if log else tempfile.TemporaryFile() as told:
+    with open(log, "a+b", opener=plain) if log else tempfile.TemporaryFile() as log_file:
         try:
             # Popen would look the program up on our own PATH, not on the one given
             program = _which(argv[0], cwd, env)
             process = subprocess.Popen(
                 [program, *argv[1:]], cwd=cwd, env={**env, MARKER: marker}, stdin=subprocess.DEVNULL,
-                stdout=output or told, stderr=told, start_new_session=True, pass_fds=pass_fds,
+                stdout=output or log_file, stderr=log_file, start_new_session=True, pass_fds=pass_fds,
             )  # fmt: skip
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
             raise CommandFailed(f"`{command}` cannot be started: {reason}") from None
         with _ending(process, marker):
-            files = [file.fileno() for file in (told, output) if file is not None]
+            files = [file.fileno() for file in (log_file, output) if file is not None]
             problem = _wait(process.pid, timeout, files, limit)
         if problem is None and process.returncode == 0:
             return
-        end = _tail(told)
+        end = _tail(log_file)
     more = f" (log: {log})" if log else ""
     said = f": {end}" if end else ", and printed nothing"
     raise CommandFailed(f"`{command}` {problem or ended(process.returncode)}{said}{more}")

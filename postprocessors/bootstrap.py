@@ -77,11 +77,11 @@ class Bootstrap:
         starts = np.flatnonzero(new_size)
         if not len(starts):
             return []
-        told = self._estimates(values, starts, np.flatnonzero(new_run))
+        estimates = self._estimates(values, starts, np.flatnonzero(new_run))
         lengths = np.diff(np.append(starts, len(values)))
         runs = np.add.reduceat(new_run, starts, dtype=np.intp)
         at = _finite(size[starts])
-        columns = (unit[starts].tolist(), at, lengths.tolist(), runs.tolist(), told)
+        columns = (unit[starts].tolist(), at, lengths.tolist(), runs.tolist(), estimates)
         return [
             BootstrapEntry(
                 resources.names[uid],

@@ -73,8 +73,8 @@ class KernelRegression:
         width, by = self._bandwidths(groups)
         curve = _kernel.smooth(groups, width, self.estimate, most_points(len(groups)))
         with np.errstate(over="ignore"):
-            told = np.minimum(width * groups.x_scale, np.finfo(np.float64).max)
-        options = {"estimate": np.full(len(groups), self.estimate), "bandwidth": told, "bandwidth_by": by}
+            bandwidth = np.minimum(width * groups.x_scale, np.finfo(np.float64).max)
+        options = {"estimate": np.full(len(groups), self.estimate), "bandwidth": bandwidth, "bandwidth_by": by}
         return entries(KernelEntry, profile, metric, self.by, groups, curve, options)
 
     def _bandwidths(self, groups: Groups) -> tuple[NDArray[np.float64], NDArray[Any]]:

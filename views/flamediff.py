@@ -114,8 +114,8 @@ def _draw(flame: Flame) -> figure:
         ("▲ " if value > 0 else "▼ ") if sure else ""
         for value, sure in zip(found.change.tolist(), found.sure.tolist(), strict=True)
     ]
-    told = {"sign": signs, "fill": _colours(found), "change": _changes(flame, found)}
-    return draw(flame, flame.amount(0, 1), _lines(flame, found, sides), sides, told)
+    columns = {"sign": signs, "fill": _colours(found), "change": _changes(flame, found)}
+    return draw(flame, flame.amount(0, 1), _lines(flame, found, sides), sides, columns)
 
 
 def _lines(flame: Flame, change: BoxChange, sides: list[int]) -> list[str]:

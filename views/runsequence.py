@@ -71,11 +71,11 @@ class Runsequence(View[list[DrawnSample]]):
         drawn = thin(values, self.points)
         chosen = scale(float(np.median(np.abs(values))), sample.meaning.unit)
         groups = clusters(sample)
-        told = [groups.text(sample.meaning.unit)] if groups else []
+        note = [groups.text(sample.meaning.unit)] if groups else []
         label = f"{metric_name(sample.metric)} ({chosen.unit})".replace(" ()", "")
         plot = canvas(
             "in the order measured; shades: executions", "measurement", label, height=290,
-            caption=[*told, *thinned(len(drawn), len(values))],
+            caption=[*note, *thinned(len(drawn), len(values))],
         )  # fmt: skip
         plot.xaxis.formatter = BasicTickFormatter(use_scientific=False)
         starts = np.flatnonzero(np.diff(execution, prepend=-1))

@@ -248,5 +248,5 @@ class Running:
         """How it ended by itself, in one line."""
         if self.execution is None:
             return str(self._error)
-        told = failure(self.argv, replace(self.execution, stderr=self._output.text()), self.service.within)
-        return told or f"{name_command(self.argv)} exited with status 0: keep it in the foreground (no daemon, no `&`)"
+        failed = failure(self.argv, replace(self.execution, stderr=self._output.text()), self.service.within)
+        return failed or f"{name_command(self.argv)} exited with status 0: keep it in the foreground (no daemon, no `&`)"

@@ -50,7 +50,7 @@ def _setuid(run: Run) -> str | None:
     try:
         about = Path(run.argv[0]).stat()
     except OSError:
-        return None  # told when it is started
+        return None  # said when it is started
     if not about.st_mode & 0o4000 or os.geteuid() in (0, about.st_uid):
         return None
     return f"{name_command(run.argv)} is setuid, so that only root may sample it: run perf as root, or take a copy"

@@ -55,8 +55,8 @@ def brief(report: Report, causes: Mapping[JobUnit, Sequence[str]] | None = None)
     moved = entries(report)
     several = contested(report.changes)
     lines = {entry.unit: _line(report, entry, several, (causes or {}).get(entry.unit, ())) for entry in moved}
-    jobs, told = _jobs(report, lines)
-    listed = [line for unit, line in lines.items() if unit not in told]
+    jobs, shown = _jobs(report, lines)
+    listed = [line for unit, line in lines.items() if unit not in shown]
     rest = [line for line in (_bound(report), *_apart(report)) if line]
     return Brief(
         sentence(report, moved),
@@ -78,7 +78,7 @@ def _jobs(report: Report, moved: Mapping[JobUnit, BriefLine]) -> tuple[list[Brie
         if one.units:
             groups[one.job, one.collector].append(one)
     names = dict(zip(groups, named(list(groups)), strict=True))
-    counts, told = unit_counts(report), set[JobUnit]()
+    counts, shown = unit_counts(report), set[JobUnit]()
     units: dict[str, dict[JobUnit, None]] = defaultdict(dict)
     for change in report.changes:
         units[change.series][change.job, change.uid] = None
@@ -91,10 +91,10 @@ def _jobs(report: Report, moved: Mapping[JobUnit, BriefLine]) -> tuple[list[Brie
         whole = [unit for unit in own if is_whole(*unit)]
         line = _job(names[group], first, others, counts[first.about])
         if len(whole) == 1 and whole[0] in moved:
-            told.add(whole[0])
+            shown.add(whole[0])
             line = msgspec.structs.replace(line, details=moved[whole[0]].details)
         found.append((_weight(first), line))
-    return [line for _, line in sorted(found, key=lambda pair: pair[0])], told
+    return [line for _, line in sorted(found, key=lambda pair: pair[0])], shown
 
 
 def _weight(overall: Overall) -> tuple[bool, float]:

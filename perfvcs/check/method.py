@@ -81,14 +81,13 @@ def _own() -> list[str]:
 
 
 def load(name: str) -> type[Method]:
-    """The method of that name; raises UsageError with the likely one."""
+    """The method of that name; raises UsageError with the likely one, and for a foreign one that is not a method."""
     if name not in _own():
-        from perfvcs.plugins import foreign
+        from perfvcs.plugins import foreign, loaded
 
         if name not in (others := foreign("methods")):
             raise UsageError(f"there is no method `{name}`{nearest(name, names())}")
-        loaded: type[Method] = others[name].load()
-        return loaded
+        return loaded("methods", others[name])
     module = import_module(f"perfvcs.check.methods.{name.replace('-', '_')}")
     found: type[Method] = getattr(module, name.title().replace("-", ""))
     return found

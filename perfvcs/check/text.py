@@ -76,8 +76,8 @@ def labelled(job: str, uid: str, size: float | None) -> str:
     ('sort [1000000]', 'sort 200', 'sort: insert')
     """
     name = job if is_whole(job, uid) else f"{job}: {uid}"
-    told = "" if size is None else f"{size:.10g}"
-    return f"{name} [{told}]" if told and name.rpartition(" ")[2] != told else name
+    size_text = "" if size is None else f"{size:.10g}"
+    return f"{name} [{size_text}]" if size_text and name.rpartition(" ")[2] != size_text else name
 
 
 def called(job: Job, uid: str = "", size: float | None = None) -> Named:

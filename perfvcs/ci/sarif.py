@@ -31,12 +31,12 @@ RULE = {
 def sarif(verdict: CiVerdict) -> bytes:
     """The log: a result per benchmark that became worse; without results where none did."""
     receipt = verdict.receipt.lines()
-    told = [] if verdict.word in ("degraded", "fine") else [_notification(verdict)]
+    notifications = [] if verdict.word in ("degraded", "fine") else [_notification(verdict)]
     run = {
         "tool": {"driver": {"name": "perfvcs", "version": __version__, "rules": [RULE]}},
         "automationDetails": {"id": "perf-ci/"},
         "columnKind": "unicodeCodePoints",
-        "invocations": [{"executionSuccessful": verdict.word != "failed", "toolExecutionNotifications": told}],
+        "invocations": [{"executionSuccessful": verdict.word != "failed", "toolExecutionNotifications": notifications}],
         "results": [_result(alarm, receipt) for alarm in verdict.alarms[:MOST_SARIF_RESULTS]],
         "properties": {"verdict": verdict.word, "errorReceipt": receipt},
     }

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from perfvcs.commands._against import against
 from perfvcs.commands._bisecting import Bisecting
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from perfvcs.reports.check import Check, Form
     from perfvcs.reports.neighbours import Neighbours
     from perfvcs.repository import Repository
+
+MEASURING_OPTIONS = {"jobs": "-j", "executions": "-n", "seed": "--seed", "wait": "--wait", "scheduler": "--scheduler"}
 
 
 @click.command(cls=Bisecting)
@@ -42,7 +45,7 @@ if TYPE_CHECKING:
 @click.option("--select", is_flag=True, help="With --measure: leave out what the change cannot touch.")
 @click.option("--sample", metavar="N", type=click.IntRange(0), default=20, show_default=True,
               help="With --select: measure one in N of those anyway.")  # fmt: skip
-@job_option("measured")
+@job_option("measured", help="With --measure or --audit: measure only this job of perf.toml; may be repeated.")
 @click.option("--bisect-codes", is_flag=True, help="Exit as `git bisect run` expects: 0 good, 1 bad, 125 not settled.")
 @click.option("-n", "--executions", type=click.IntRange(1), help="With --measure or --audit: exact number of pairs.")
 @click.option("--seed", type=int, help="With --measure or --audit: seed of the random order and of the blocks.")
@@ -62,7 +65,8 @@ def command(
     """Say whether TARGET (HEAD) is slower than BASELINE (its nearest measured ancestor).
 
     A..B compares every measured commit from A to B with the one before it. Two files, in any format that `perf import` reads,
-    are compared without a repository. Naming a revision twice runs an A/A check of the set-up.
+    are compared without a repository. With --measure, a revision that is named twice is measured against itself (A/A), as
+    with --audit.
 
     Exits with 3 on a degradation that was not accepted, and with 4 if there is nothing to compare (with --gate: if nothing was
     settled).
@@ -92,8 +96,7 @@ def command(
     if audit:
         _audit(revisions, asked, as_json=as_json, delta=share, method=method, tls=tls, other=measure or gate or markdown or quiet)
         return
-    if (asked["scheduler"] or any(tls)) and not measure:
-        raise click.UsageError("--scheduler goes with --measure or --audit: what is stored is compared here")
+    _check_measuring(asked | {"scheduler": asked["scheduler"] or any(tls)}, measure=measure, select=select)
     repository = Repository.find(create=measure)
     judged: Check | Neighbours
     if span:
@@ -112,6 +115,17 @@ def command(
     if new:
         judged.was_shown(repository)
     click.get_current_context().exit(judged.status(gate=gate, strict=strict or bisect_codes))
+
+
+def _check_measuring(asked: dict[str, object], *, measure: bool, select: bool) -> None:
+    """Refuse what only says how to measure where nothing is measured."""
+    for name, option in MEASURING_OPTIONS.items():
+        value = asked[name]
+        if not measure and value is not None and value is not False and value not in ("", ()):
+            raise click.UsageError(f"{option} goes with --measure or --audit: what is stored is compared here")
+    source = click.get_current_context().get_parameter_source("sample")
+    if not select and source is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--sample goes with --select: it is one in so many of what that leaves out")
 
 
 def _files(names: tuple[str, ...]) -> list[Path]:

@@ -20,7 +20,7 @@ from perfvcs.commands._output import echo
     type=click.IntRange(1, 100),
     default=12,
     show_default=True,
-    help="Number of versions that the front page compares.",
+    help="Number of commits that the front page compares.",
 )
 @click.option(
     "--profiles",

@@ -29,7 +29,7 @@ NARROWEST, WIDEST = 40, 400  # columns
 @click.option("--view", metavar="NAME", help="Draw only this view.")
 @click.option("--set", "settings", multiple=True, metavar="FIELD=VALUE", help="Set a field of the views; may be repeated.")
 @click.option("--text", "as_text", is_flag=True, help="Draw with characters in the terminal.")
-@click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="1, recorded calls 5",
+@click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="by metric, mostly 1",
               help="Smallest change that counts.")  # fmt: skip
 @click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
 def command(

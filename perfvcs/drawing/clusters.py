@@ -50,8 +50,8 @@ class ClusterCentres:
 
     def text(self, unit: str) -> str:
         """``2 clusters: 62.0 % about 1.02 ms, 38.0 % about 1.31 ms``."""
-        told = self.each(unit)
-        return f"{len(told)} clusters: {', '.join(told)}"
+        listed = self.each(unit)
+        return f"{len(listed)} clusters: {', '.join(listed)}"
 
 
 def clusters(sample: DrawnSample) -> ClusterCentres | None:

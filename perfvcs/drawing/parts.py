@@ -42,8 +42,8 @@ class DrawnUnit(NamedTuple):
     def title(self) -> str:
         """Job, unit where it is not just the job again, and size."""
         parts = [self.job] + ([self.uid] if not self.whole else [])
-        told = self.size is None or parts[-1].rpartition(" ")[2] == f"{self.size:.10g}"
-        return " · ".join(parts) + ("" if told else f" · size {self.size:,.10g}")
+        stated = self.size is None or parts[-1].rpartition(" ")[2] == f"{self.size:.10g}"
+        return " · ".join(parts) + ("" if stated else f" · size {self.size:,.10g}")
 
 
 class _Columns:

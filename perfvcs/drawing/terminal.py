@@ -30,7 +30,7 @@ STEPS = (1, 2, 5)
 
 @dataclass(frozen=True)
 class Axis:
-    """From ``low`` to ``high``, told as ``label``; ``names`` are the texts of places that have one, in the place of numbers.
+    """From ``low`` to ``high``, shown as ``label``; ``names`` are the texts of places that have one, in the place of numbers.
 
     A logarithmic axis (``log``) wants positive ends.
     """

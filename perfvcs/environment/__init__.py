@@ -156,10 +156,10 @@ def describe(
         fields["python"] = python
     if built and (version := compiler(environ.get("CC", "cc"), environ.get("PATH", os.defpath))):
         fields["compiler"] = version
-    told, notes = [], dict(_notes(root))
+    remarks, notes = [], dict(_notes(root))
     if before is not None and after is not None:
-        told, notes = noise.warnings(before, after), notes | noise.notes(before, after)
-    return Environment(dict(sorted(fields.items())), fingerprint(fields), notes, told)
+        remarks, notes = noise.warnings(before, after), notes | noise.notes(before, after)
+    return Environment(dict(sorted(fields.items())), fingerprint(fields), notes, remarks)
 
 
 def recorded(environ: Mapping[str, str], *, built: bool) -> dict[str, str]:

@@ -99,7 +99,7 @@ def _settings(state: Noise) -> list[str]:
 
 def notes(before: Noise, after: Noise) -> dict[str, str]:
     """The same state as short texts, for the record."""
-    told = {
+    texts = {
         "load": _pair(before.load, after.load, "{:.2f}"),
         "pressure": _pair(before.pressure10, after.pressure10, "{:.1%}"),
         "steal": _pair(before.steal, after.steal, "{:.2f} s"),
@@ -109,7 +109,7 @@ def notes(before: Noise, after: Noise) -> dict[str, str]:
         "battery": _switch(after.battery),
         "users": str(after.users) if after.users else "",
     }
-    return {name: text for name, text in told.items() if text}
+    return {name: text for name, text in texts.items() if text}
 
 
 def _others(before: Noise, after: Noise) -> float | None:

@@ -246,7 +246,8 @@ def _metric(header: Mapping[str, Any], kind: str, subtype: str, name: str, said:
     keys = (f"{kind}({subtype})", subtype, kind)
     unit = next((units[key] for key in keys if isinstance(units.get(key), str)), said or DEFAULT_UNITS.get(kind, ""))
     words = [
-        str(told.get(name)) if told.get(name) in known else known[0] for told, known in ((better, BETTER), (kinds, METRIC_KINDS))
+        str(given.get(name)) if given.get(name) in known else known[0]
+        for given, known in ((better, BETTER), (kinds, METRIC_KINDS))
     ]
     return metric(unit[:MAX_NAME], *words)
 

@@ -111,7 +111,7 @@ class _Reading:
         self.table, self.options = table, options
         read = [described(title) for title in table.titles]
         self.names = [name for name, _ in read]
-        self.told = {name: about for name, about in read if about}
+        self.declared = {name: about for name, about in read if about}
         for name, count in Counter(self.names).items():
             if count > 1:
                 raise Malformed(f"line 1, the column `{name[:80]}` is there twice: rename one")
@@ -124,7 +124,7 @@ class _Reading:
         about = {
             name: place
             for place, name in enumerate(self.names)
-            if self.long and name in METRIC_COLUMNS and name not in self.told and place not in used
+            if self.long and name in METRIC_COLUMNS and name not in self.declared and place not in used
         }
         metrics = self._metrics(used | set(about.values()))
         parsers: dict[int, Parser] = dict.fromkeys(about.values(), str)
@@ -157,7 +157,7 @@ class _Reading:
         lower = [name.lower() for name in self.names]
         # a description in the title, as we write it, makes a column a metric whatever its name
         kept = {
-            *self.told,
+            *self.declared,
             *self.options.metrics,
             *self.options.ignore,
             *self.options.unit,
@@ -189,7 +189,7 @@ class _Reading:
 
     def _about(self, column: str, overrides: Mapping[str, str] | None = None) -> Metric:
         """The metric in a column: what the options say, else the table."""
-        known = self.told.get(column, Metric(""))
+        known = self.declared.get(column, Metric(""))
         asked = [
             getattr(self.options, name).get(column) or (overrides or {}).get(name) or getattr(known, name)
             for name in METRIC_COLUMNS

@@ -24,8 +24,8 @@ class Folded:
         """By lines that end with a count, one of which has several frames; or by the suffix."""
         lines = head.split(b"\n")[: 20 if b"\n" in head else 1]
         whole = [line.rstrip(b"\r") for line in lines[:-1]] or lines
-        told = all(FOLDED_LINE.fullmatch(line) for line in whole) and any(b";" in line for line in whole)
-        return told or name.lower().removesuffix(".gz").endswith(self.suffixes)
+        all_match = all(FOLDED_LINE.fullmatch(line) for line in whole) and any(b";" in line for line in whole)
+        return all_match or name.lower().removesuffix(".gz").endswith(self.suffixes)
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""

@@ -101,12 +101,12 @@ def _overview(repository: Repository, names: Sequence[str], metric: str) -> Over
     noisier = sorted((each for one in found.values() for each in one.noisier), key=lambda one: -one.turn)
     newest = sorted((one.newest for one in found.values() if one.newest), key=lambda one: (-one.turn, -abs(one.effect)))
     places = {course.places.tobytes(): course.places for course in courses.values()}  # most series have the same
-    told = [one.commit for one in findings] + [one.commit for one in noisier] + [one.commit for one in newest]
+    mentioned = [one.commit for one in findings] + [one.commit for one in noisier] + [one.commit for one in newest]
     short = {
         (title(known[number]), known[number].metric) for number, course in courses.items() if _is_short(course, found.get(number))
     }
     return Overview(
-        findings, switching, noisier, newest, repository.project.describe([*told, *(one.first for one in switching)]),
+        findings, switching, noisier, newest, repository.project.describe([*mentioned, *(one.first for one in switching)]),
         _environments([known[number] for number in courses]),
         len(courses),
         len(measured := set().union(*places.values())),

@@ -100,7 +100,7 @@ def _gather(repository: Repository, name: str, delta: float | None) -> Gathered:
     commits = [order.commits[place] for place in places[-DRAWN_COMMITS:]]
     verdicts = Verdicts(repository, order.commits if len(order.straight) == len(order.commits) else (), delta=delta)
     centres = _centres(repository, commits, chosen)
-    told = _verdicts(order, known, centres, verdicts)
+    verdicts_by_line = _verdicts(order, known, centres, verdicts)
     medians = _medians(repository, {known[number].job.key for number in chosen}, commits[-JUDGED:])
     straight = repository.index.courses(chosen, order.straight)
     found = judged(repository, known, straight, order.straight, verdicts)
@@ -111,7 +111,7 @@ def _gather(repository: Repository, name: str, delta: float | None) -> Gathered:
     for number in chosen:
         line, one = known[number], found.get(number)
         place, unit = SeriesKey(line.job.key, line.environment.fingerprint), (line.uid, line.size, line.metric)
-        points = list(_points(centres[number], about, told[number], medians[place, unit]))
+        points = list(_points(centres[number], about, verdicts_by_line[number], medians[place, unit]))
         shown = Series(
             line.job.label, *unit, line.unit, line.better, _named(line.environment), points, begins=begun.get(number, "")
         )
@@ -233,17 +233,17 @@ def _verdicts(
             if before := order.nearest(centre.commit, here):
                 asked[CommitPair(before, centre.commit, lines[number].environment.fingerprint)].append((number, centre.commit))
     logarithms = {(number, one.commit): log(one.centre) for number, found in centres.items() for one in found}
-    told: dict[int, dict[str, Verdict]] = defaultdict(dict)
+    by_commit: dict[int, dict[str, Verdict]] = defaultdict(dict)
     newest = sorted(asked, key=lambda pair: -order.places[pair.after])
     for pair, rows in verdicts.of(newest).items():
         for number, commit in asked[pair]:
             moved = logarithms[number, commit] - logarithms[number, pair.before]
             if verdict := of_line(rows, lines[number], moved):
-                told[number][commit] = verdict
-    return told
+                by_commit[number][commit] = verdict
+    return by_commit
 
 
 def _named(environment: Environment) -> str:
     """An environment in one line; the fingerprint distinguishes what the named fields do not."""
-    told = [f"{name} {environment.fields[name]}" for name in NAMED_FIELDS if name in environment.fields]
-    return ", ".join(filter(None, [*told, environment.fingerprint[:8]]))
+    words = [f"{name} {environment.fields[name]}" for name in NAMED_FIELDS if name in environment.fields]
+    return ", ".join(filter(None, [*words, environment.fingerprint[:8]]))

@@ -47,12 +47,12 @@ def render(
     from markupsafe import Markup
 
     chosen = choose(subject, view, options)
-    told = overview(subject)
+    page_table = overview(subject)
     listed = [one.view.table(one.data) for one in chosen]
     drawn = [one for one, own in zip(chosen, listed, strict=True) if own is None]
-    table = next((own for own in listed if own is not None), told.table() if told else None)
-    drawing = draw(subject, drawn, told, backend, asked=view is not None, room=_room(len(table.rows) if table else 0))
-    more = on_demand(drawing.left_out, told)
+    table = next((own for own in listed if own is not None), page_table.table() if page_table else None)
+    drawing = draw(subject, drawn, page_table, backend, asked=view is not None, room=_room(len(table.rows) if table else 0))
+    more = on_demand(drawing.left_out, page_table)
     words = [] if drawing.sections or chosen else [nothing(subject)]
     bokeh, template = _bokeh() if drawing.sections else "", _template()
     macros: Any = template.module

@@ -84,8 +84,8 @@ def _jobs(subject: Subject) -> Iterator[PagePiece]:
     for job, mine in whole.items():
         yield PagePiece(names[job.label, job.collector], None, "overview", partial(replace, mine), "job")
     for (job, metric), mine in units.items():
-        told = partial(replace, mine, report=subject.report)
-        yield PagePiece(names[job.label, job.collector], None, metric, told, "units")
+        with_report = partial(replace, mine, report=subject.report)
+        yield PagePiece(names[job.label, job.collector], None, metric, with_report, "units")
 
 
 class _Verdicts:
@@ -117,8 +117,8 @@ def _benchmarks(subject: Subject, names: Naming, verdicts: _Verdicts, *, curves:
     found = [part for part in parts(subject) if not part.traced]
     if curves:
         along = [part for part in parts(subject, whole=True) if part.judged and part.sizes >= FEWEST_OF_CURVE]
-        told = {(part.unit.job, part.unit.uid) for part in along if part.unit.collector == RECORDER or part.sizes > MAX_SIZES}
-        found = [part for part in found if (part.unit.job, part.unit.uid) not in told]
+        aside = {(part.unit.job, part.unit.uid) for part in along if part.unit.collector == RECORDER or part.sizes > MAX_SIZES}
+        found = [part for part in found if (part.unit.job, part.unit.uid) not in aside]
         by_place = [(part, verdicts.of(part)) for part in along]
         for part, verdict in sorted(by_place, key=lambda pair: (pair[0].metric in FIRST_METRICS[1:], verdicts.place(pair[1]))):
             yield _piece(part, verdict, names.unit(part.unit), "sizes")

@@ -81,9 +81,9 @@ def overview(subject: Subject) -> PageTable | None:
 
 def _remaining(row: Mapping[str, TableCell], *, alone: bool) -> TableCell | None:
     """Changes in metrics without a column; with ``alone``, because the benchmark has no others, all of them."""
-    told = {metric: cell for metric, cell in row.items() if alone or cell.word in NOTABLE}
-    said = "; ".join(f"{cell.sign} {metric_name(metric)}: {cell.said}".rstrip() for metric, cell in told.items())
-    return TableCell(said, "\n".join(cell.finding for cell in told.values() if cell.finding)) if told else None
+    notable = {metric: cell for metric, cell in row.items() if alone or cell.word in NOTABLE}
+    said = "; ".join(f"{cell.sign} {metric_name(metric)}: {cell.said}".rstrip() for metric, cell in notable.items())
+    return TableCell(said, "\n".join(cell.finding for cell in notable.values() if cell.finding)) if notable else None
 
 
 def _verdicts(report: Report, names: Naming) -> PageTable:

@@ -34,7 +34,7 @@ class ProcessOutcome:
 
     ``refused`` is why it could not be applied, empty where it could; ``models`` are its entries of the profile's, ``columns`` the metrics
     that are new or have new values, ``units`` the units of all metrics. With ``workloads`` it is of so many profiles together, joined over
-    the sizes of their workloads: it is only told, its paths are empty.
+    the sizes of their workloads: it is only named, and its paths are empty.
     """
 
     before: str

@@ -61,8 +61,8 @@ class Selected:
         files = [file.path for file in changed.files if file.matters]
         functions = len(changed.functions)
         what = f"{counted(functions, 'function')} in {counted(len(files), 'file')}" if functions else counted(len(files), "file")
-        told = f"{what} changed" if files else "nothing changed that a benchmark can notice"
-        return f"{self.selection.baseline.name} -> {self.selection.target.name}: {told}"
+        words = f"{what} changed" if files else "nothing changed that a benchmark can notice"
+        return f"{self.selection.baseline.name} -> {self.selection.target.name}: {words}"
 
     def explain(self, name: str) -> Iterator[str]:
         """Why one benchmark is chosen or left out; raises UsageError for an unknown one."""

@@ -26,16 +26,16 @@ def page(contents: Contents) -> AboutPage:
         job = (series.line.job.label, series.line.job.collector)
         commands[job] = shorten(command(series), COMMAND)
         pages[job].append(model.Link(f"{contents.benchmark(series)}, {metric(series)}", url))
-    told = notes(contents)
+    lines = notes(contents)
     if len(linked) > PAGES:
-        told.append(f"{len(linked) - PAGES:,} more series are not linked here.")
+        lines.append(f"{len(linked) - PAGES:,} more series are not linked here.")
     return AboutPage(
         environments=list(contents.environments.values()),
         benchmarks=[
             ListedBenchmark(shorten(label, BENCHMARK_NAME), shorten(collector, BENCHMARK_NAME), commands[label, collector], links)
             for (label, collector), links in pages.items()
         ],
-        notes=told,
+        notes=lines,
     )  # fmt: skip
 
 

@@ -198,15 +198,16 @@ class Contents:
 
     def _step(self, number: int, turn: int) -> model.StepData:
         series, finding, status = self.record.series[number], self.finding(number, turn), self.statuses[number][turn]
-        told = figures(finding)
+        numbers = figures(finding)
         return model.StepData(
             word=finding.word, direction=finding.direction, state=status.state, reason=status.reason,
             benchmark=self.benchmark(series), metric=metric(series), unit=shorten(series.line.unit, UNIT_WIDTH),
             environment=self.environment(series).name, url=self.urls[number], commit=self.commit(finding.turn),
             first=self.short(self.places[finding.first]), last=self.short(self.places[finding.last]), commits=finding.commits,
-            effect=told.effect, low=told.low, high=told.high, before=told.before, after=told.after, p=told.p,
-            change=change(told.effect, told.low, told.high), detectors=list(finding.detectors), contradiction=finding.contradiction,
-            levels=(finding.levels if finding.curve else levels_text(told.before, told.after, series.line.unit)).replace("->", "→"),
+            effect=numbers.effect, low=numbers.low, high=numbers.high, before=numbers.before, after=numbers.after, p=numbers.p,
+            change=change(numbers.effect, numbers.low, numbers.high), detectors=list(finding.detectors),
+            contradiction=finding.contradiction,
+            levels=(finding.levels if finding.curve else levels_text(numbers.before, numbers.after, series.line.unit)).replace("->", "→"),
         )  # fmt: skip
 
     def with_suspects(self, number: int, turn: int) -> model.StepData:
@@ -338,8 +339,8 @@ def _cell(series: SeriesRecord, turn: int, value: str, before: str) -> model.Cel
 def cell(verdict: Verdict, word: str, value: str, before: str) -> model.CellData:
     """A verdict as a cell; ``word`` is its own, or accepted, ``before`` the short id of the commit that it compares with."""
     size, low, high = verdict.effect, verdict.low, verdict.high
-    told = "" if size is None else f" {change(size, low, high)}"
+    moved = "" if size is None else f" {change(size, low, high)}"
     reason = "" if not verdict.reason or verdict.accepted is not None else f" ({shorten(verdict.reason, REASON_CHARACTERS)})"
-    detail = f"{value}, {word}{told} against {before}{reason}"
+    detail = f"{value}, {word}{moved} against {before}{reason}"
     text = "=" if word == "same" else TEXTS.get(word) or (word if size is None else percent(size))
     return model.CellData(word, text, value, detail, size, low, high)

@@ -66,13 +66,13 @@ def feed(contents: Contents, title: str, base_url: str) -> bytes:
 def _entry(group: GroupData, home: str, root: str) -> str:
     commit = group.commit
     words = {word: sum(step.word == word for step in group.steps) for word in ("degradation", "improvement", "drift")}
-    told = tallied((word, count) for word, count in words.items() if count)
+    counted = tallied((word, count) for word, count in words.items() if count)
     address = f"{root}{commit.url or 'changes.html'}"
     name = f"{home}{commit.url}" if root else f"urn:uuid:{uuid.uuid5(SPACE, home + commit.id)}"
     more = [f"and {len(group.steps) - ENTRY_CHANGES} more"] if len(group.steps) > ENTRY_CHANGES else []
     content = "\n".join([*map(_sentence, group.steps[:ENTRY_CHANGES]), *more])
     return (
-        f"<entry><title>{_text(f'{commit.short} {commit.title}: {told}')}</title><id>{_text(name)}</id>"
+        f"<entry><title>{_text(f'{commit.short} {commit.title}: {counted}')}</title><id>{_text(name)}</id>"
         f"<updated>{moment(commit.when)}</updated><author><name>{_text(commit.author or 'unknown')}</name></author>"
         f'<link href="{_text(address)}"/>'
         f"<content>{_text(content)}</content></entry>"

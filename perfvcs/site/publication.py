@@ -163,8 +163,8 @@ def _outputs(repository: Repository, contents: Contents, templates: Templates, c
     yield Output(("changes.atom",), base, lambda: (feed(contents, templates.title, choice.base_url),), shared=True)
     count = contents.count(contents.having("open"))
     yield Output(("badge.svg",), digest(packed(GENERATOR, count)), lambda: (badge(count),), shared=True)
-    told = about.page(contents)
-    yield templates.output("about.html", "about.html", about.key(told), lambda: told)
+    data = about.page(contents)
+    yield templates.output("about.html", "about.html", about.key(data), lambda: data)
 
 
 def _of_branches(branches: Branches, templates: Templates) -> Iterator[Output]:

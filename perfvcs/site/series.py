@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.drawing.commits.outline import between, edges, look
+from perfvcs.drawing.commits.outline import appearance, between, edges
 from perfvcs.history.record import SeriesRecord
 from perfvcs.history.remarks import remarks_of
 from perfvcs.site import model
@@ -134,14 +134,14 @@ def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64])
     import numpy as np
 
     finding, status = contents.finding(number, turn), contents.statuses[number][turn]
-    told = figures(finding)
+    numbers = figures(finding)
     ends = [finding.turn, contents.places[finding.first], contents.places[finding.last]]
     place, first, last = np.searchsorted(places, ends).tolist()
     return Mark(
         place=place, first=first, last=last, word=finding.direction, drift=finding.drift, state=status.state, reason=status.reason,
-        effect=told.effect, low=told.low, high=told.high, before=told.before, after=told.after,
+        effect=numbers.effect, low=numbers.low, high=numbers.high, before=numbers.before, after=numbers.after,
         levels=finding.levels.replace("->", "→") if finding.curve else "",
-        look=look(finding.direction, drift=finding.drift, accepted=status.state == "accepted"),
+        look=appearance(finding.direction, drift=finding.drift, accepted=status.state == "accepted"),
         **edges(place, first - 0.5 if finding.drift else None),
     )  # fmt: skip
 

@@ -52,18 +52,18 @@ def document(contents: Contents, pairs: Sequence[ChangeNumbers], project: str, b
     """The notice of changes: the tip of the branch, and each change as the site's JSON has it, with addresses below ``base_url``."""
     root = f"{base_url.rstrip('/')}/" if base_url else None
     tip = contents.record.commits[-1]
-    told = []
+    listed = []
     for pair in pairs[:MOST_CHANGES]:
         step, finding = contents.step(*pair), contents.finding(*pair)
         one = msgspec.to_builtins(step)
         one |= {"first": finding.first, "last": finding.last, "url": root and root + step.url}
         one["commit"] |= {"url": root and step.commit.url and root + step.commit.url}
-        told.append(one)
+        listed.append(one)
     words = [contents.finding(*pair).word for pair in pairs]
     summary = tallied((word, words.count(word)) for word in ("degradation", "improvement", "drift") if word in words)
     found: dict[str, Any] = {
         "format": FORMAT, "project": project, "branch": branch, "tip": tip, "site": root,
-        "text": f"{project}: {summary} on {branch}", "changes": told, "more": len(pairs) - len(told),
+        "text": f"{project}: {summary} on {branch}", "changes": listed, "more": len(pairs) - len(listed),
     }  # fmt: skip
     return {"id": hashlib.sha256(msgspec.json.encode(found, order="deterministic")).hexdigest()[:32], **found}
 

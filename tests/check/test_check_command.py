@@ -148,6 +148,11 @@ def test_the_last_verdict_is_remembered(project: Project, perf: Perf) -> None:
         (("HEAD", "HEAD", "HEAD"), 2, "at most"),
         (("--method", "log-medain"), 2, "did you mean"),
         (("--delta", "-1"), 2, "delta"),
+        (("-j", "sort"), 2, "-j goes with --measure or --audit"),
+        (("-n", "3"), 2, "-n goes with --measure or --audit"),
+        (("--seed", "0"), 2, "--seed goes with --measure or --audit"),
+        (("--wait",), 2, "--wait goes with --measure or --audit"),
+        (("--measure", "--sample", "3"), 2, "--sample goes with --select"),
     ],
 )
 def test_what_cannot_be_checked_names_the_cure(

@@ -14,7 +14,7 @@ from histories import grow, measured, store
 from perfvcs.check import register
 from perfvcs.check.acceptance import Acceptance
 from perfvcs.drawing.commits.chart import Chart
-from perfvcs.drawing.commits.outline import LevelLine, Rise, between, edges, look
+from perfvcs.drawing.commits.outline import LevelLine, Rise, appearance, between, edges
 from perfvcs.reports.show import subject_of
 from perfvcs.repository import Repository
 
@@ -62,7 +62,10 @@ def test_an_accepted_step_looks_accepted_on_both(project: Project, perf: Perf) -
 
 def rise(commit: int, before: float, after: float, since: float | None = None) -> Rise:
     return Rise(
-        look=look("degradation", drift=since is not None, accepted=False), before=before, after=after, **edges(commit, since)
+        look=appearance("degradation", drift=since is not None, accepted=False),
+        before=before,
+        after=after,
+        **edges(commit, since),
     )
 
 

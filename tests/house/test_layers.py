@@ -137,6 +137,14 @@ def test_the_page_of_the_architecture_names_every_room_and_no_other(graph):
     assert {*families} == FAMILIES | {"perfvcs"}, "the families"
 
 
+def test_the_page_of_the_architecture_goes_from_the_bottom_up():
+    floors = {room: number for number, floor in enumerate(LAYERS) for room in floor}
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    block = page[page.index("perfvcs/\n") :].partition("\n```")[0]
+    named = re.findall(r"^  (\w+)(?:/|\.py) ", block, flags=re.MULTILINE)
+    assert named == sorted(named, key=floors.__getitem__)
+
+
 def test_the_page_of_the_architecture_names_no_file_that_is_gone():
     named = re.findall(r"\b(\w+\.(?:py|js|c))\b", (ROOT / "docs" / "architecture.md").read_text())
     there = {path.name for top in ("perfvcs", *sorted(FAMILIES), "docs", "tests") for path in (ROOT / top).rglob("*.*")}

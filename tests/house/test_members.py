@@ -6,8 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from samples import sample_profile
 
 from perfvcs import plugins
+from perfvcs.check import compare, method
 from perfvcs.errors import UsageError
 
 HEAD = "from __future__ import annotations\nfrom dataclasses import dataclass\nfrom perfvcs.view import Unfit, View\n"
@@ -97,3 +99,57 @@ def test_a_foreign_view_that_lacks_something_ends_perf_show_in_a_line(installed)
     installed("views", WHOLE.replace("def cut", "def take"))
     with pytest.raises(UsageError, match=r"the view `count` .* lacks `cut`"):
         page.render(pictures.one())
+
+
+METHOD = """
+from perfvcs.check.method import PairMethod
+from perfvcs.check.statement import state
+
+@dataclass(frozen=True)
+class Count(PairMethod):
+    def judge(self, pairs):
+        centres = lambda pair: tuple(side[0][0] for side in (pair.baseline, pair.target))
+        return [
+            state(pair, word="WORD", method="count", centres=centres(pair))
+            for pair in pairs
+        ]
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (
+            "import no_such_module\n",
+            "cannot be imported, No module named 'no_such_module': install what it needs, or uninstall it",
+        ),
+        ("class Count(\n", "cannot be imported, SyntaxError: .*: mend it, or uninstall it"),
+        ("1 / 0\n", "cannot be imported, ZeroDivisionError: division by zero: mend it, or uninstall it"),
+        (METHOD.replace("@dataclass(frozen=True)", "").replace("(PairMethod)", ""), "is not a dataclass"),
+        (METHOD.replace("def judge", "def judged"), "lacks `judge`, which perfvcs.check.method.Method requires"),
+        (METHOD.replace("(PairMethod)", ""), "lacks `delta`, `confidence`, `alpha`, `asked`, `least`, `compare`, which"),
+    ],
+)
+def test_a_method_that_cannot_be_used_is_refused_with_its_name(installed, source: str, message: str) -> None:
+    installed("methods", source)
+    with pytest.raises(UsageError, match=rf"^the method `count` \(brought_\d+:Count\) {message}"):
+        method.load("count")
+
+
+def test_a_method_with_a_verdict_of_its_own_is_refused(installed) -> None:
+    installed("methods", METHOD.replace("WORD", "slower"))
+    sides = [sample_profile([1.0, 1.0]), sample_profile([2.0, 2.0], commit="b" * 40)]
+    with pytest.raises(UsageError, match="Count gives the verdict `slower`, not one of degradation, improvement, "):
+        compare(*sides, method="count")
+
+
+def test_a_method_of_another_package_is_used(installed) -> None:
+    installed("methods", METHOD.replace("WORD", "degradation"))
+    sides = [sample_profile([1.0, 1.0]), sample_profile([2.0, 2.0], commit="b" * 40)]
+    assert [change.word for change in compare(*sides, method="count").changes] == ["degradation"]
+
+
+@pytest.mark.parametrize("family", ["collectors", "views", "formats", "postprocessors"])
+def test_a_member_that_fails_while_it_is_imported_is_named(installed, family: str) -> None:
+    installed(family, "class Count(\n")
+    assert "cannot be imported, SyntaxError: " in refused(family)

@@ -739,7 +739,7 @@ def marked(
     """A change as the data of a page has it."""
     return Mark(
         place=place, first=first, last=last, word=word, drift=drift, state=state, reason=reason, effect=effect, low=None, high=None,
-        before=before, after=after, look=outline.look(word, drift=drift, accepted=False),
+        before=before, after=after, look=outline.appearance(word, drift=drift, accepted=False),
         **outline.edges(place, first - 0.5 if drift else None),
     )  # fmt: skip
 

@@ -71,14 +71,14 @@ class Auto(Method):
         shared = {id(one.case) for one in sides}
         without = [case for case in wanted if id(case) not in shared]
         changes = [change for case, change in zip(without, decided, strict=True) if _always(case)]
-        told = {id(case) for case in without if _always(case)}
+        judged = {id(case) for case in without if _always(case)}
         if sides:
             fits = fitted([condense(one) for one in sides])
             places = _which(fits)
             found, left = self._with(Curves).judge(fits, places)
             changes += found
-            told |= {id(fits.sides[place].case) for place in places} - {id(case) for case in left}
-        return changes, [case for case in cases if id(case) not in told]
+            judged |= {id(fits.sides[place].case) for place in places} - {id(case) for case in left}
+        return changes, [case for case in cases if id(case) not in judged]
 
     def _with(self, rule: type[Chosen]) -> Chosen:
         """A rule with the same parameters."""

@@ -131,8 +131,8 @@ class Curves(Method):
         if judged.times:
             return direction(judged.sides.case.about, judged.times), ""
         if fewest < 2:
-            told = largest >= bar and (fits.kinds.name(judged.place) or "none") != "none"
-            return ("suspected", STARTING_POINT.format(unit)) if told else ("inconclusive", SINGLE_EXECUTION.format(unit))
+            sure = largest >= bar and (fits.kinds.name(judged.place) or "none") != "none"
+            return ("suspected", STARTING_POINT.format(unit)) if sure else ("inconclusive", SINGLE_EXECUTION.format(unit))
         changed = (
             q <= FALSE_DISCOVERIES and contrast.p <= self.alpha and contrast.permutation_p <= contrast.veto and largest >= bar
         )
@@ -167,7 +167,7 @@ class Curves(Method):
         """The curve with the kind's coefficient as estimated across executions, if there are several.
 
         A slope on top of an offset whose interval holds 0 is not repeated by them: what is left is a constant. The starts of executions
-        move whole curves up and down, so that the difference of the means holds some of the curve itself. It is told as a constant too
+        move whole curves up and down, so that the difference of the means holds some of the curve itself. It is called a constant too
         where the slope moves it by less than a third, or goes against the effect.
         """
         curve = fits.curve(judged.place)

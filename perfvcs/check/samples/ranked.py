@@ -54,8 +54,8 @@ def _normal(batch: Batch) -> list[str]:
 
     sides = normality(batch.baseline), normality(batch.target)
     p = np.array([[side.p[name] for name in TRANSFORMS] for side in sides]).min(axis=0)
-    told = np.isfinite(p[0])
+    tested = np.isfinite(p[0])
     accepted = [
         next((name for name, chance in zip(TRANSFORMS, row, strict=True) if chance >= SIGNIFICANCE), None) for row in p.T.tolist()
     ]
-    return [LOOKS_NORMAL[name] if known else "" for name, known in zip(accepted, told.tolist(), strict=True)]
+    return [LOOKS_NORMAL[name] if known else "" for name, known in zip(accepted, tested.tolist(), strict=True)]

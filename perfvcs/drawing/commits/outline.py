@@ -48,7 +48,7 @@ class Outline:
     rises: list[tuple[Step, Rise]]
 
 
-def look(direction: str, *, drift: bool, accepted: bool) -> str:
+def appearance(direction: str, *, drift: bool, accepted: bool) -> str:
     """How a change is drawn: an accepted one is no longer coloured by its direction."""
     return "accepted" if accepted else "drift" if drift else direction
 
@@ -83,5 +83,5 @@ def outline(series: Series, place: Mapping[str, int]) -> Outline:
 
 def _rise(step: Step, commit: int, levels: Iterable[LevelLine]) -> Rise:
     ends = [line.right for line in levels if line.right < commit] if step.word == "drift" else []
-    seen = look(step.direction, drift=step.word == "drift", accepted=step.accepted is not None)
+    seen = appearance(step.direction, drift=step.word == "drift", accepted=step.accepted is not None)
     return Rise(look=seen, before=step.before, after=step.after, **edges(commit, ends[-1] if ends else None))

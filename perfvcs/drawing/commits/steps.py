@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from perfvcs.drawing.canvas import BLUE, SEEN, MarkStyle
 from perfvcs.drawing.commits.chart import Chart
-from perfvcs.drawing.commits.outline import LevelLine, look
+from perfvcs.drawing.commits.outline import LevelLine, appearance
 from perfvcs.subject import Series, Step
 from perfvcs.text.quantity import quantity
 from perfvcs.text.quantity import step as levels
@@ -32,7 +32,7 @@ def named(step: Step) -> str:
 
 def style_of(step: Step) -> MarkStyle:
     """How a step is drawn: a drift as a diamond in the colour of its direction."""
-    seen = look(step.direction, drift=step.word == "drift", accepted=step.accepted is not None)
+    seen = appearance(step.direction, drift=step.word == "drift", accepted=step.accepted is not None)
     return MarkStyle(SEEN[step.direction].colour, "diamond", "◆") if seen == "drift" else SEEN[seen]
 
 

@@ -169,8 +169,8 @@ class Cloud:
             fill_alpha=0.5,
         )  # fmt: skip
         dots = plot.add_glyph(data, glyph)
-        told = [("value", "@text"), ("size", "@size"), ("execution", "@execution"), ("measurement", "@iteration")]
-        hover(plot, [dots], told)
+        tooltip = [("value", "@text"), ("size", "@size"), ("execution", "@execution"), ("measurement", "@iteration")]
+        hover(plot, [dots], tooltip)
         return dots
 
     def _interval(self, plot: figure, axis: AxisScale, factor: float) -> Entries:
@@ -245,10 +245,10 @@ def _curve(plot: figure, curve: StoredCurve, colour: str, axis: AxisScale, facto
     from bokeh.models import Line, Step, VArea
 
     shown = (curve.x > 0) | (axis == "linear")
-    data = source(x=curve.x[shown], y=curve.y[shown] * factor, told=[shorten(curve.details, HOVER)] * int(shown.sum()))
+    data = source(x=curve.x[shown], y=curve.y[shown] * factor, details=[shorten(curve.details, HOVER)] * int(shown.sum()))
     style: dict[str, Any] = {"line_color": colour, "line_width": 2, "line_dash": [8, 3]}
     line = plot.add_glyph(data, Step(x="x", y="y", mode="center", **style) if curve.steps else Line(x="x", y="y", **style))
-    hover(plot, [line], [(f"stored {curve.name}", "@told")])
+    hover(plot, [line], [(f"stored {curve.name}", "@details")])
     if curve.band is None:
         return [line]
     low, high = (end[shown] * factor for end in curve.band)

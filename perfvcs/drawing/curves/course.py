@@ -66,8 +66,8 @@ def means(plot: figure, side: CurveSide, axis: AxisScale, factor: float, points:
         fill_color="#ffffff" if side.marker == "square" else side.colour, fill_alpha=0.7, line_alpha=0.8,
     )  # fmt: skip
     bars, marks = plot.add_glyph(data, line), plot.add_glyph(data, mark)
-    told = [("median", "@median"), ("quartiles", "@quartiles"), ("measurements", "@count")]
-    hover(plot, [marks], [(side.name, "@text"), ("size", "@size"), *told])
+    tooltip = [("median", "@median"), ("quartiles", "@quartiles"), ("measurements", "@count")]
+    hover(plot, [marks], [(side.name, "@text"), ("size", "@size"), *tooltip])
     return [bars, marks]
 
 

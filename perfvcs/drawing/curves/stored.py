@@ -85,8 +85,8 @@ def _smooth(entry: CurveEntry) -> StoredCurve:
         raise ValueError("this is not a band of these points")
     ends = (np.asarray(band[0], dtype=np.float64), np.asarray(band[1], dtype=np.float64)) if band else None
     values = ((name, getattr(entry, name, UNSET)) for name in DETAILS)
-    told = [f"{name} {value if isinstance(value, str) else number(value)}" for name, value in values if value is not UNSET]
-    details = ", ".join([*told, *_explained(entry)])
+    words = [f"{name} {value if isinstance(value, str) else number(value)}" for name, value in values if value is not UNSET]
+    details = ", ".join([*words, *_explained(entry)])
     return StoredCurve(entry.postprocessor.replace("-", " "), details, x, y, entry.postprocessor == "regressogram", ends)
 
 

@@ -126,8 +126,8 @@ def draw(flame: Flame, amount: str, notes: Sequence[str], sides: Sequence[int], 
         "left", "right", "top", "bottom", source=ColumnDataSource({name: [] for name in ("left", "right", "top", "bottom")}),
         fill_color=None, line_color=INK, line_width=2.5, name="chosen",
     )  # fmt: skip
-    told = [("function", "@name"), ("file", "@file"), ("total", "@total"), ("without callees", "@own")]
-    hover(plot, [boxes], [*told, *((name, f"@{name}") for name in columns if name not in ("fill", "sign"))])
+    tooltip = [("function", "@name"), ("file", "@file"), ("total", "@total"), ("without callees", "@own")]
+    hover(plot, [boxes], [*tooltip, *((name, f"@{name}") for name in columns if name not in ("fill", "sign"))])
     plot.add_tools(TapTool(renderers=[boxes], visible=False))
     return plot
 

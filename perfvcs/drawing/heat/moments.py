@@ -74,15 +74,15 @@ def _called(keys: Sequence[tuple[str, str]]) -> list[str]:
 def _said(sides: Sequence[HeatSide], columns: Sequence[BinColumns]) -> str:
     """The values that a cell averages, in words."""
     counts = [max(len(rows.executions) for rows in side.rows) for side in sides]
-    told = " and ".join(f"{count:,}" for count in dict.fromkeys(counts)) + f" {plural(max(counts), 'execution')}"
+    executions = " and ".join(f"{count:,}" for count in dict.fromkeys(counts)) + f" {plural(max(counts), 'execution')}"
     steps = dict.fromkeys(own.step for own in columns)
     if max(steps) > 1:
-        return f"{told}, {' and '.join(f'{step:,}' for step in steps)} samples to a cell"
-    return f"means of {told}" if max(counts) > 1 else told
+        return f"{executions}, {' and '.join(f'{step:,}' for step in steps)} samples to a cell"
+    return f"means of {executions}" if max(counts) > 1 else executions
 
 
 def _moving(sheet: Sheet) -> Sheet:
-    """Without the rows that never change, which are told."""
+    """Without the rows that never change, which a note names."""
     import numpy as np
 
     low, high = limits(sheet)

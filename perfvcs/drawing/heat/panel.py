@@ -56,7 +56,7 @@ def draw(sheet: Sheet, panel: Panel, colours: Scheme) -> figure:
     data = source(
         left=edges[column] * chosen.factor, right=edges[column + 1] * chosen.factor, top=row + gap, bottom=row + 1 - gap,
         shade=shades[row, column], name=[plain(sheet.names[one], 80) for one in row.tolist()],
-        at=[panel.told[one] for one in column.tolist()], text=_texts(sheet, panel, row, column),
+        at=[panel.headings[one] for one in column.tolist()], text=_texts(sheet, panel, row, column),
     )  # fmt: skip
     mapper = _bar(plot, sheet, colours)
     colour: Any = {"field": "shade", "transform": mapper}

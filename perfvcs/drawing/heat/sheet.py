@@ -22,7 +22,7 @@ class Panel(NamedTuple):
     name: str
     columns: BinColumns
     cells: HeatCells
-    told: list[str]
+    headings: list[str]
 
 
 @dataclass(frozen=True)

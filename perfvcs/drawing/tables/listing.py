@@ -24,7 +24,7 @@ REASON_CHARACTERS = 300  # characters of a reason
 
 @dataclass(frozen=True)
 class TableCell:
-    """What is told of one row under one column: a verdict's word (or empty), a text, the small print, and the reason shown on hover.
+    """One row under one column: a verdict's word (or empty), a text, the small print, and the reason shown on hover.
 
     ``finding`` is that part of the small print which a method found beyond the number, ``spark`` a line of blocks above it; ``value`` is
     the number itself, in the metric's unit or in percent, by which rows are sorted and which a file of numbers has.

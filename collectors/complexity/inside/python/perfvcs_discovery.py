@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from perfvcs.collectors.complexity.inside.python.perfvcs_hook import NoteLines
 
-MOST_FUNCTIONS = 200  # functions told
+MOST_FUNCTIONS = 200  # functions that are listed
 ELSEWHERE = ("site-packages", "dist-packages")
 
 

@@ -27,7 +27,7 @@ MAIN = "__main__"
 
 
 class NoteLines:
-    """Lines for the other side, each written as it comes up, so that a process that is killed has told them."""
+    """Lines for the other side, each written as it comes up, so that a process that is killed has written them."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
@@ -120,7 +120,7 @@ class RecordingHook:
             return original(self, fullname) if found is None else found
 
         hook = self
-        # Errors of imported modules are told without the frames of files of this name.
+        # Errors of imported modules are described without the frames of files of this name.
         get_code.__code__ = get_code.__code__.replace(co_filename=original.__code__.co_filename)
         get_code.__doc__ = original.__doc__
         get_code.__qualname__ = original.__qualname__
@@ -146,7 +146,7 @@ class RecordingHook:
         return self.rewritten(name, source, path, self.entries(name, main=main), quiet=quiet)
 
     def rewritten(self, module: str, source: Any, path: str, entries: Any, *, quiet: bool) -> CodeType | None:
-        """The code of a source with probes in these functions; None when it cannot be had, which is told."""
+        """The code of a source with probes in these functions; None when it cannot be had, which is noted."""
         try:
             if self.instruments is None:
                 make = _module("perfvcs_instruments").Instruments
