@@ -272,7 +272,7 @@ def test_curves_that_postprocessors_left_are_drawn_with_what_they_are() -> None:
     assert [text for text in labels(above) if text.startswith("stored ")] == [
         "stored regression", "stored moving average", "stored kernel regression", "stored regressogram",
     ]  # fmt: skip
-    told = {text: line.data_source.data["told"][0] for text, line in lines(above).items() if text.startswith("stored ")}
+    told = {text: line.data_source.data["details"][0] for text, line in lines(above).items() if text.startswith("stored ")}
     assert told["stored regression"].startswith("logarithmic, O(log n), r² 0.99")
     assert told["stored moving average"].startswith("kind mean, window 9, r² 0.9")
     assert type(lines(above)["stored regressogram"].glyph).__name__ == "Step"
