@@ -75,7 +75,7 @@ def loaded(family: str, entry: EntryPoint) -> type[Any]:
     except (ImportError, AttributeError) as error:
         raise UsageError(f"{place} cannot be imported, {error}: install what it needs, or uninstall it") from error
     except Exception as error:  # whatever foreign code raises while it is imported
-        raise UsageError(f"{place} cannot be imported, {type(error).__name__}: {error}: mend it, or uninstall it") from error
+        raise UsageError(f"{place} cannot be imported, {type(error).__name__}: {error}: fix it, or uninstall it") from error
     if not isinstance(found, type) or not is_dataclass(found):
         raise UsageError(f"{place} is not a dataclass, whose fields are its options")
     module, name = CONTRACTS[family]

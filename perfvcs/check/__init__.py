@@ -76,15 +76,15 @@ def compare(
     cases, changes = match(sides[0], sides[1], history or {}, ProfileRows(given, read))
     by_rule = method == "auto" and rules is not None and rules.rules
     judges = assign(cases, rules or Rules(), delta, confidence, alpha) if by_rule else [Assigned(rule, cases, {})]
-    undecided: set[Change] = set()
+    unjudged: set[Change] = set()
     for judge, members, bounds in judges:
         judged = judge.compare(members)
-        if wrong := next((change.word for change in judged if change.word not in VERDICT_WORDS), None):
-            raise UsageError(f"{type(judge).__name__} gives the verdict `{wrong:.80}`, not one of {', '.join(VERDICT_WORDS)}")
+        if wrong := [str(change.word) for change in judged if change.word not in VERDICT_WORDS]:
+            raise UsageError(f"{type(judge).__name__} gives the verdict `{wrong[0]:.80}`, not one of {', '.join(VERDICT_WORDS)}")
         found = settle(judged, within, bounds)
         # what needed no judging, such as a size that is new, comes from every method that was asked
-        changes += [change for change in found if change.method or change not in undecided]
-        undecided.update(change for change in found if not change.method)
+        changes += [change for change in found if change.method or change not in unjudged]
+        unjudged.update(change for change in found if not change.method)
     jobs: list[Overall] = []
     if overall:
         from perfvcs.check.overall import overalls

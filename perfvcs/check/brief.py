@@ -89,7 +89,7 @@ def _jobs(report: Report, moved: Mapping[JobUnit, BriefLine]) -> tuple[list[Brie
         if first.units == 1 and own[0] in moved:
             continue
         whole = [unit for unit in own if is_whole(*unit)]
-        line = _job(names[group], first, others, counts[first.about])
+        line = _job(names[group], first, others, counts[first.job_metric])
         if len(whole) == 1 and whole[0] in moved:
             shown.add(whole[0])
             line = msgspec.structs.replace(line, details=moved[whole[0]].details)
@@ -104,8 +104,8 @@ def _weight(overall: Overall) -> tuple[bool, float]:
 
 def unit_counts(report: Report) -> dict[JobMetric, Counter[str]]:
     """How many units have which word; what is accepted counts as ``accepted``."""
-    words: dict[JobMetric, dict[object, str]] = {job.about: {} for job in report.overall}
-    owners = {(series, job.metric): job.about for job in report.overall for series in job.series}
+    words: dict[JobMetric, dict[object, str]] = {job.job_metric: {} for job in report.overall}
+    owners = {(series, job.metric): job.job_metric for job in report.overall for series in job.series}
     for change in report.changes:
         if owner := owners.get((change.series, change.metric)):
             words[owner].setdefault(

@@ -162,7 +162,7 @@ class Overall(msgspec.Struct, frozen=True, kw_only=True):
     at: tuple[float, float] | None = None
 
     @property
-    def about(self) -> JobMetric:
+    def job_metric(self) -> JobMetric:
         """What it is the effect of."""
         return JobMetric(self.job, self.collector, self.metric)
 

@@ -35,7 +35,7 @@ def _document(report: Report) -> dict[str, Any]:
         for change in report.changes
     ]
     counts = unit_counts(report)
-    overall = [msgspec.structs.asdict(job) | {"counts": counts[job.about]} for job in report.overall]
+    overall = [msgspec.structs.asdict(job) | {"counts": counts[job.job_metric]} for job in report.overall]
     return {
         "format": FORMAT,
         "baseline": report.baseline,

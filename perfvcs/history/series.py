@@ -233,14 +233,14 @@ def _verdicts(
             if before := order.nearest(centre.commit, here):
                 asked[CommitPair(before, centre.commit, lines[number].environment.fingerprint)].append((number, centre.commit))
     logarithms = {(number, one.commit): log(one.centre) for number, found in centres.items() for one in found}
-    by_commit: dict[int, dict[str, Verdict]] = defaultdict(dict)
+    by_line: dict[int, dict[str, Verdict]] = defaultdict(dict)
     newest = sorted(asked, key=lambda pair: -order.places[pair.after])
     for pair, rows in verdicts.of(newest).items():
         for number, commit in asked[pair]:
             moved = logarithms[number, commit] - logarithms[number, pair.before]
             if verdict := of_line(rows, lines[number], moved):
-                by_commit[number][commit] = verdict
-    return by_commit
+                by_line[number][commit] = verdict
+    return by_line
 
 
 def _named(environment: Environment) -> str:

@@ -81,10 +81,8 @@ def _alone(case: Case) -> Iterator[Change]:
     before, after = ({name: one.header for one in side for name in one.header.metrics} for side in case.chosen.sides)
     for ours, theirs, word in zip((before, after), (after, before), words, strict=True):
         for name in ours:
-            missing = (
-                has_totals(case.header.job, case.header.metrics) and ours[name].metrics[name].better != "none"
-            )  # by what judges totals
-            if name not in theirs and not is_derived(name, ours) and not missing:
+            in_totals = has_totals(case.header.job, case.header.metrics) and ours[name].metrics[name].better != "none"
+            if name not in theirs and not is_derived(name, ours) and not in_totals:
                 yield decided_change(ours[name], "", None, name, word, series=case.series)
 
 
