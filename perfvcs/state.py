@@ -47,6 +47,11 @@ class State:
         return self.commit + (f"+{self.dirty}" if self.dirty else "")
 
     @property
+    def judged(self) -> str:
+        """Under what a verdict on it is remembered: the commit, or its key where no commit holds the changes."""
+        return self.commit if self.below else self.key
+
+    @property
     def filed(self) -> str:
         """The commit under which its profiles are stored."""
         return self.below or self.commit

@@ -25,7 +25,10 @@ Kind = TypeVar("Kind")
 
 
 class LastVerdict(msgspec.Struct, frozen=True):
-    """The last ``check`` of ``target``: how often each word, against which baseline; ``made`` is UTC, ISO 8601."""
+    """The last ``check`` of ``target``: how often each word, against which baseline; ``made`` is UTC, ISO 8601.
+
+    Both are named as in ``LastVerdicts.remember``.
+    """
 
     baseline: str
     target: str
@@ -62,7 +65,10 @@ class LastVerdicts:
         self._database = Database(path, VERDICTS_SCHEMA, VERSION)
 
     def remember(self, baseline: str, target: str, report: bytes, basis: str = "") -> None:
-        """Keep a report (the JSON of ``perfvcs.check.Report``) under two full commit ids, as the newest, with what it was made from."""
+        """Keep a report (the JSON of ``perfvcs.check.Report``), as the newest, with what it was made from.
+
+        Both revisions are full commit ids, or one with ``+`` and the hash of the uncommitted changes on top (``State.judged``).
+        """
         words: Counter[str] = Counter()
         for change in msgspec.json.decode(report, type=_Report).changes:
             words["accepted" if change.accepted is not None else change.word] += 1

@@ -120,7 +120,8 @@ def _named(trends: Sequence[MetricTrend]) -> list[str]:
 
 def described(verdict: LastVerdict) -> str:
     """The words of a verdict with their numbers, and the baseline."""
-    return f"{tallied(verdict.words.items()) or 'nothing to compare'} against {verdict.baseline[:10]}"
+    commit, changed, _ = verdict.baseline.partition("+")
+    return f"{tallied(verdict.words.items()) or 'nothing to compare'} against {commit[:10]}{changed}"
 
 
 def log_of(repository: Repository, revision: str, number: int, *, everything: bool = False) -> Log:

@@ -105,6 +105,30 @@ def test_the_status_says_what_is_measured_and_what_is_missing(project: Project, 
     repository.index.close()
 
 
+def test_a_verdict_on_uncommitted_changes_is_the_status_of_these_and_no_line_of_the_log(project: Project, perf: Perf) -> None:
+    project.configure()
+    one = project.commit("one", **{"work.sh": ":"})
+    two = project.commit("two", **{"work.sh": ": :"})
+    perf("collect", "--quiet", one, two)
+    perf("check", one, two)
+    settled = perf("log").out
+    assert f"against {one[:10]}" in settled
+    project.write("work.sh", ": : :")
+    perf("check", "--measure", "--quiet", "-n", "2", code=None)
+    perf("check", two, two, code=None)
+    assert [line for line in perf("log").out.splitlines() if "against" in line] == [
+        line for line in settled.splitlines() if "against" in line
+    ]
+    assert f"against {two[:10]} (perf check)" in perf("status").out
+    project.write("work.sh", ": :")
+    assert f"against {one[:10]} (perf check)" in perf("status").out
+    project.write("work.sh", ": : :")
+    three = project.commit("three")
+    perf("check", code=None)
+    newest = perf("log", "--all", "-n1").out
+    assert newest.startswith(three[:10]) and f"against {two[:10]}\n" in newest
+
+
 def test_the_status_names_a_broken_configuration_and_still_answers(project: Project, perf: Perf) -> None:
     project.write("perf.toml", "jbo = 1")
     project.commit()
