@@ -47,8 +47,8 @@ class State:
         return self.commit + (f"+{self.dirty}" if self.dirty else "")
 
     @property
-    def judged(self) -> str:
-        """Under what a verdict on it is remembered: the commit, or its key where no commit holds the changes."""
+    def verdict_key(self) -> str:
+        """What a verdict on it is remembered under: the commit, or its key where no commit holds the changes."""
         return self.commit if self.below else self.key
 
     @property

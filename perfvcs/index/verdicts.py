@@ -67,7 +67,7 @@ class LastVerdicts:
     def remember(self, baseline: str, target: str, report: bytes, basis: str = "") -> None:
         """Keep a report (the JSON of ``perfvcs.check.Report``), as the newest, with what it was made from.
 
-        Both revisions are full commit ids, or one with ``+`` and the hash of the uncommitted changes on top (``State.judged``).
+        Both revisions are full commit ids, or one with ``+`` and the hash of the uncommitted changes on top (``State.verdict_key``).
         """
         words: Counter[str] = Counter()
         for change in msgspec.json.decode(report, type=_Report).changes:

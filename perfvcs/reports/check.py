@@ -111,12 +111,12 @@ class Check(msgspec.Struct, frozen=True):
 
     def unseen(self, repository: Repository) -> Check | None:
         """Itself, unless this very report is the one on its pair that ``was_shown`` last."""
-        known = repository.index.memory.recall(self.baseline.judged, self.target.judged)
+        known = repository.index.memory.recall(self.baseline.verdict_key, self.target.verdict_key)
         return None if known and known.shown == self._name else self
 
     def was_shown(self, repository: Repository) -> None:
         """Remember the report as the one on its pair that was shown last."""
-        repository.index.memory.show(self.baseline.judged, self.target.judged, self._name)
+        repository.index.memory.show(self.baseline.verdict_key, self.target.verdict_key, self._name)
 
     @property
     def _name(self) -> str:
@@ -184,7 +184,7 @@ def compared(
     """
     from perfvcs.check.document import decode
 
-    memory, pair = repository.index.memory, (baseline.judged, target.judged)
+    memory, pair = repository.index.memory, (baseline.verdict_key, target.verdict_key)
     basis = _basis(repository, baseline, target, method, delta, within)
     known = memory.recall(*pair)
     if known and known.basis == basis:
@@ -205,7 +205,7 @@ def compared(
 def _remember(repository: Repository, baseline: State, target: State, report: bytes, basis: str = "") -> None:
     """Remember a verdict on two revisions; a product is not a part of their history, nor is a revision against itself."""
     if not (baseline.product or target.product) and baseline != target:
-        repository.index.memory.remember(baseline.judged, target.judged, report, basis)
+        repository.index.memory.remember(baseline.verdict_key, target.verdict_key, report, basis)
 
 
 def _basis(repository: Repository, baseline: State, target: State, method: str, delta: float | None, within: float | None) -> str:

@@ -168,7 +168,7 @@ def status_of(repository: Repository) -> Status:
     }  # the first metric of each wins
     rows = [JobRow(*key, executions.get(key, 0), drawn.get(key)) for key in dict.fromkeys([*wanted, *executions])]
     head = project.describe([state.commit])[state.commit]
-    verdict = index.verdicts([state.judged]).get(state.judged)
+    verdict = index.verdicts([state.verdict_key]).get(state.verdict_key)
     return Status(
         state.commit,
         head.title,

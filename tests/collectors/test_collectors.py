@@ -72,7 +72,7 @@ def preparing(name: str, folder: Path) -> Prepare:
         program = cwd / "program.py"
         program.write_text(f"def work(n):\n    return sum(range(n))\n\n\nwork(10)\n{script}\n{TESTED * (name == 'pytest')}")
         env = MappingProxyType({"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"})
-        alone = ["-S"] * (name == "instructions")  # half of what valgrind would count is what site imports
+        alone = ["-S"] * (name == "instructions")  # what site imports would run under valgrind, too
         prepared = Run((sys.executable, *alone, str(program)), cwd, env, scratch, "whole", timeout=60.0)
         return replace(prepared, **changed)  # type: ignore[arg-type]
 

@@ -136,10 +136,11 @@ class Shown:
     """A page in the browser at a width and in a scheme, with everything unfolded and every figure drawn."""
 
     def __init__(self, browser: Any, folder: Path, html: str, width: int, scheme: str) -> None:
-        self.browser = browser
+        self.browser, self.width = browser, width
         path = folder / "page.html"
         path.write_text(html, encoding="utf-8")
-        self.turn(width, scheme)
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=TALL, deviceScaleFactor=1, mobile=False)
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         added = self.call("Page.addScriptToEvaluateOnNewDocument", source=LISTEN)
         browser.get_log("browser")
         browser.get(path.as_uri())
@@ -147,12 +148,6 @@ class Shown:
         self.run(HELP)
         self.run("document.querySelectorAll('details').forEach(one => { one.open = true; })")
         self.wait("every figure is drawn", lambda: self.run(UNDRAWN) == 0)
-
-    def turn(self, width: int, scheme: str) -> None:
-        """Give the window this width and scheme."""
-        self.width = width
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=TALL, deviceScaleFactor=1, mobile=False)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def call(self, command: str, **options: Any) -> Any:
         return self.browser.execute_cdp_cmd(command, options)
@@ -287,9 +282,8 @@ def test_a_page_of_little_or_nothing_is_sound(shown: Callable[..., Shown], name:
 
 @pytest.mark.parametrize("name", OF.values())
 def test_hostile_names_are_text_wherever_they_stand(shown: Callable[..., Shown], name: str) -> None:
-    opened = shown(name, 400, "light")
-    opened.turn(1400, "dark")
-    opened.assert_sound()
+    shown(name, 400, "light")
+    opened = shown(name, 1400, "dark")
     for view in opened.views():
         hover(opened, view)
         assert opened.run(FOREIGN) == []
