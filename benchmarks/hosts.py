@@ -66,11 +66,11 @@ def throughput(blocks: int, workers: list[int]) -> None:
 
 def _took(place: Workplace, blocks: int, workers: int, groups: dict[str, Path] | None = None) -> float:
     """Seconds that blocks take once all workers have begun, and have the processors of their control groups."""
-    place.perf("collect", "HEAD~1", "HEAD", "-n", str(2 * workers), "--scheduler", place.address)
+    place.perf("collect", "HEAD~1", "HEAD", "-n", str(2 * workers), "--scheduler", place.address, "--insecure")
     for name, _, share in MODELS if groups else ():
         _restrict(groups[name], PERIOD * share // 100)
     began = time.monotonic()
-    done = place.perf("collect", "HEAD~1", "HEAD", "-n", str(blocks), "--scheduler", place.address)
+    done = place.perf("collect", "HEAD~1", "HEAD", "-n", str(blocks), "--scheduler", place.address, "--insecure")
     assert done.returncode == 0, done.stderr
     return time.monotonic() - began
 
@@ -140,7 +140,9 @@ def _restrict(group: Path, quota: int) -> None:
 
 def _checked(place: Workplace, blocks: int) -> list[dict[str, Any]]:
     """What a check of the two newest commits over all workers says."""
-    done = place.perf("check", "HEAD~1", "HEAD", "--measure", "-n", str(blocks), "--scheduler", place.address, "--json")
+    done = place.perf(
+        "check", "HEAD~1", "HEAD", "--measure", "-n", str(blocks), "--scheduler", place.address, "--insecure", "--json"
+    )
     if not done.stdout:
         raise SystemExit(done.stderr)
     found: list[dict[str, Any]] = json.loads(done.stdout)["changes"]

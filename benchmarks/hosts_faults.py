@@ -38,7 +38,7 @@ def kills(runs: int, seed: int) -> None:
         for number in range(runs):
             place.start(2)
             who = chance.choice(("worker", "scheduler", "client"))
-            client = place.client("collect", "HEAD~1", "HEAD", "-n", "6", "--scheduler", place.address)
+            client = place.client("collect", "HEAD~1", "HEAD", "-n", "6", "--scheduler", place.address, "--insecure")
             _sleep(chance.uniform(0.5, 12), lambda client=client: client.poll() is None)
             victim = {"worker": chance.choice(place.workers), "scheduler": place.scheduler, "client": client}[who]
             was_running = client.poll() is None
@@ -50,7 +50,7 @@ def kills(runs: int, seed: int) -> None:
             halves += place.halves()
             if client.returncode:
                 place.start(2)
-                done = place.perf("collect", "--continue", "--scheduler", place.address)
+                done = place.perf("collect", "--continue", "--scheduler", place.address, "--insecure")
                 nothing = "no session is unfinished" in done.stderr
                 continued += not nothing and done.returncode == 0
                 if done.returncode and not nothing:
@@ -70,7 +70,7 @@ def stops(runs: int, seconds: float) -> None:
     with workplace() as place:
         place.start(2)
         for number in range(runs):
-            client = place.client("collect", "HEAD~1", "HEAD", "-n", "8", "--scheduler", place.address)
+            client = place.client("collect", "HEAD~1", "HEAD", "-n", "8", "--scheduler", place.address, "--insecure")
             _sleep(3 + number % 4, lambda client=client: client.poll() is None)
             was_running = client.poll() is None
             place.workers[0].send_signal(signal.SIGSTOP)
@@ -95,7 +95,7 @@ def full() -> None:
             place.cache, place.before = disk, [*NAMED, "full"]
             place.start(2)
             (disk / "filler").write_bytes(bytes(1000 << 10))
-            done = place.perf("collect", "HEAD~1", "HEAD", "-n", "8", "--scheduler", place.address)
+            done = place.perf("collect", "HEAD~1", "HEAD", "-n", "8", "--scheduler", place.address, "--insecure")
             print(f"exit {done.returncode}, {place.halves()} half blocks\n{done.stderr}")
         finally:
             place.stop()
@@ -130,7 +130,9 @@ def cut(seconds: float) -> None:
                 place.worker_host, place.cache, place.before = THERE, place.folder / "far", [*INSIDE, *NAMED, "far"]
                 place.start(1 + len(place.workers))
             before = INSIDE if who == "the client" else []
-            client = place.client("collect", "HEAD~1", "HEAD", "-n", "60", "--scheduler", place.address, before=before)
+            client = place.client(
+                "collect", "HEAD~1", "HEAD", "-n", "60", "--scheduler", place.address, "--insecure", before=before
+            )
             journals = place.project / ".perf"
             while client.poll() is None and not any(path.stat().st_size > 4000 for path in journals.glob("*/*.jsonl")):
                 time.sleep(0.1)
@@ -149,7 +151,7 @@ def cut(seconds: float) -> None:
             print("\n".join(f"    {line}" for line in told), flush=True)
             if client.returncode:
                 place.start(2 if who == "one of two workers" else 1)
-                done = place.perf("collect", "--continue", "--scheduler", place.address)
+                done = place.perf("collect", "--continue", "--scheduler", place.address, "--insecure")
                 blocks = {number for one in place.profiles() for number in one.blocks}
                 print(f"    continued: exit {done.returncode}, {len(blocks)} of 60 blocks, {place.halves()} half", flush=True)
 

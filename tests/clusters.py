@@ -7,11 +7,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 
 import psutil
+import pytest
+from conftest import Said
+from distributed import Client
+
+from perfvcs.hosts.tls import Pair
 
 SCHEDULER = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard", "--host", "127.0.0.1"]
 WORKER = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard", "--host", "127.0.0.1"]
@@ -26,13 +32,14 @@ ONE = ("--nthreads", "1", "--nworkers", "1", "--resources", "perfvcs=1")
 
 
 class DaskCluster:
-    """A scheduler with workers; each can be ended."""
+    """A scheduler with workers; each can be ended. All have one certificate, unless the ``words`` say otherwise."""
 
     def __init__(self, folder: Path, *words: str) -> None:
-        self.folder, self.words = folder, words
         folder.mkdir(parents=True, exist_ok=True)
+        self.folder, self.pair = folder, Pair.new()
+        self.words = words or encrypted(folder, self.pair)
         self.file = folder / "scheduler.json"
-        self.scheduler = self._start([*SCHEDULER, "--scheduler-file", str(self.file), *words])
+        self.scheduler = self._start([*SCHEDULER, "--scheduler-file", str(self.file), *self.words])
         self.workers: list[subprocess.Popen[bytes]] = []
         while not self.file.exists() or not self.file.read_text().endswith("}"):
             assert self.scheduler.poll() is None, (folder / "log").read_text()
@@ -44,6 +51,20 @@ class DaskCluster:
         import json
 
         return str(json.loads(self.file.read_text())["address"])
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Options with which perf uses it."""
+        given = dict(zip(self.words[::2], self.words[1::2], strict=True))
+        if "--tls-key" not in given:
+            return ("--scheduler", self.address)
+        ca = ("--tls-ca", given["--tls-ca-file"])
+        return ("--scheduler", self.address, *ca, "--tls-cert", given["--tls-cert"], "--tls-key", given["--tls-key"])
+
+    def client(self) -> Client:
+        """A client of Dask; a context."""
+        security = self.pair.security() if self.address.startswith("tls:") else None
+        return Client(self.address, security=security, set_as_default=False)
 
     def add(self, *options: str, nanny: bool = False, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
         """Start a worker, by default as the documents say."""
@@ -67,9 +88,7 @@ class DaskCluster:
 
     def wait(self) -> None:
         """Until all workers that run are connected."""
-        from distributed import Client
-
-        with Client(self.address, set_as_default=False) as client:
+        with self.client() as client:
             client.wait_for_workers(len(self.running), timeout=300)
 
     def _start(self, command: Sequence[str], env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
@@ -80,6 +99,50 @@ class DaskCluster:
         """End everything."""
         for process in (*self.workers, self.scheduler):
             end(process)
+
+
+def encrypted(folder: Path, pair: Pair) -> tuple[str, ...]:
+    """The options with which Dask's commands use a certificate."""
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    cert.write_text(pair.cert)
+    key.write_text(pair.key)
+    return "--protocol", "tls", "--tls-ca-file", str(cert), "--tls-cert", str(cert), "--tls-key", str(key)
+
+
+# in the place of ssh: notes what is to be run on which host, and runs it here; as if clocks went wrong, where a host has a shift
+SSH = """#!/bin/sh
+while [ "$1" != -- ]; do shift; done
+shift; host=$1; shift
+echo "$host $*" >>'{folder}/log'
+case $host in
+nowhere) echo "ssh: Could not resolve hostname nowhere: Name or service not known" >&2; exit 255 ;;
+silent) exec sleep 60 ;;
+esac
+test ! -e '{folder}/'"$host" || . '{folder}/'"$host"
+exec sh -c "$*"
+"""
+
+
+def local_ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put a stand-in for ssh on PATH, which sources a file beside it with the name of the host; the file in which it notes."""
+    folder = tmp_path / "ssh"
+    folder.mkdir()
+    (folder / "ssh").write_text(SSH.format(folder=folder))
+    (folder / "ssh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return folder / "log"
+
+
+def in_fork(perf: Callable[..., Said], *words: str) -> Said:
+    """A command in a process of its own: what does not connect leaves threads of Dask behind, beside which nothing can fork."""
+    here, there = get_context("fork").Pipe()
+    process = get_context("fork").Process(target=lambda: there.send(perf(*words, code=None)))
+    process.start()
+    there.close()
+    said: Said = here.recv()  # EOFError where it ended in a traceback
+    process.join()
+    assert said.code == 2, said
+    return said
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

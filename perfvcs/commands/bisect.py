@@ -13,6 +13,7 @@ from perfvcs.commands._output import echo
 from perfvcs.commands._paths import FilePath
 
 if TYPE_CHECKING:
+    from perfvcs.hosts.tls import Tls
     from perfvcs.locate.bisection import Bisection
     from perfvcs.repository import Repository
 
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 def command(
     good: str, bad: str, *, jobs: tuple[str, ...], unit: str, metric: str, improvement: bool, delta: float | None, budget: str,
     merged: bool, blames: bool, dry_run: bool, fresh: bool, seed: int | None, wait: bool, quiet: bool,
-    output: str | None, as_json: bool, scheduler: str, tls_ca: str, tls_cert: str, tls_key: str,
+    output: str | None, as_json: bool, scheduler: str, tls: Tls,
 ) -> None:  # fmt: skip
     """Find the commit after GOOD that made BAD (HEAD) slower.
 
@@ -78,7 +79,7 @@ def command(
         _write(repository, found, output)
         echo(json(found) if as_json else "\n".join(suspected(repository, found)))
         return
-    request, tls = Request(jobs=jobs, seed=seed, wait=wait, scheduler=scheduler), (tls_ca, tls_cert, tls_key)
+    request = Request(jobs=jobs, seed=seed, wait=wait, scheduler=scheduler)
     with (
         shown(quiet=quiet or as_json, doing="bisecting") as progress,
         executing(scheduler, config, progress, tls, repository) as executor,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from perfvcs.hosts.tls import Tls
     from perfvcs.reports.check import Check, Form
     from perfvcs.reports.neighbours import Neighbours
     from perfvcs.repository import Repository
@@ -60,7 +61,7 @@ def command(
     revisions: tuple[str, ...], *, measure: bool, gate: bool, audit: bool, strict: bool, delta: float | None, within: float | None,
     method: str, new: bool,
     verbose: bool, quiet: bool, as_json: bool, markdown: bool, select: bool, sample: int, bisect_codes: bool,
-    tls_ca: str, tls_cert: str, tls_key: str, **asked: object,
+    tls: Tls, **asked: object,
 ) -> None:  # fmt: skip
     """Say whether TARGET (HEAD) is slower than BASELINE (its nearest measured ancestor).
 
@@ -86,7 +87,6 @@ def command(
     span = next((revision for revision in revisions if ".." in revision), None)
     if len(revisions) > (2 if span is None else 1):
         raise click.UsageError("at most a baseline and a target can be named, or one range A..B")
-    tls = tls_ca, tls_cert, tls_key
     if span and measure:
         raise click.UsageError(f"--measure takes two revisions; measure the range with `perf collect {span}`, then check it")
     if isinstance(products, tuple) and products and (len(products) > 1 or len(revisions) > 1):
@@ -96,7 +96,7 @@ def command(
     if audit:
         _audit(revisions, asked, as_json=as_json, delta=share, method=method, tls=tls, other=measure or gate or markdown or quiet)
         return
-    _check_measuring(asked | {"scheduler": asked["scheduler"] or any(tls)}, measure=measure, select=select)
+    _check_measuring(asked | {"scheduler": bool(asked["scheduler"] or tls)}, measure=measure, select=select)
     repository = Repository.find(create=measure)
     judged: Check | Neighbours
     if span:
@@ -155,7 +155,7 @@ def _check_files(
 
 def _measured(
     repository: Repository, revisions: tuple[str, ...], asked: dict[str, object], *, silent: bool, method: str, delta: float | None,
-    within: float | None, select: int | None, tls: tuple[str, str, str],
+    within: float | None, select: int | None, tls: Tls,
 ) -> Check:  # fmt: skip
     """The check after measuring; what that takes is imported only here."""
     from perfvcs.jobs.config import load
@@ -182,7 +182,7 @@ def _require_trust(repository: Repository, checks: Sequence[Check], *, delta: fl
 
 def _audit(
     revisions: tuple[str, ...], asked: dict[str, object], *, as_json: bool, delta: float | None, method: str,
-    tls: tuple[str, str, str], other: bool,
+    tls: Tls, other: bool,
 ) -> None:  # fmt: skip
     """Measure one revision against itself, and print what all such measurements show."""
     from perfvcs.jobs.config import load

@@ -13,6 +13,7 @@ from perfvcs.commands._jobs import job_option
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
+    from perfvcs.hosts.tls import Tls
     from perfvcs.jobs.config import Config
     from perfvcs.measure.campaign import CampaignOutcome
     from perfvcs.measure.progress import Progress
@@ -63,7 +64,7 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @click.option("--announced", type=int, hidden=True, help="The open file in which the hook after a commit has announced this run.")
 def command(
     revisions: tuple[str, ...], *, goes_on: bool, pushes: bool, quiet: bool, as_json: bool, announced: int | None, select: bool,
-    sample: int, tls_ca: str, tls_cert: str, tls_key: str, **asked: object,
+    sample: int, tls: Tls, **asked: object,
 ) -> None:  # fmt: skip
     """Measure the job matrix on revisions and store the profiles.
 
@@ -84,7 +85,7 @@ def command(
     words = click.get_current_context().meta["perfvcs.command"]
     project = Project.find()
     config = single(list(words)) if words else load(project.root / RULES_FILE)
-    request, tls = Request(**asked), (tls_ca, tls_cert, tls_key)  # type: ignore[arg-type]
+    request = Request(**asked)  # type: ignore[arg-type]
     selects = select or (announced is not None and config.hook.select)
     if selects and (words or goes_on):
         raise click.UsageError("--select chooses among the jobs of perf.toml: it goes with neither --continue nor a command")

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from perfvcs.commands._hosts import host_options, present
 from perfvcs.commands._output import echo
+
+if TYPE_CHECKING:
+    from perfvcs.hosts.tls import Tls
 
 
 @click.command()
 @click.argument("host", required=False, default="")
 @host_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(*, host: str, scheduler: str, tls_ca: str, tls_cert: str, tls_key: str, as_json: bool) -> None:
+def command(*, host: str, scheduler: str, tls: Tls, as_json: bool) -> None:
     """List the hosts that measured, with their configuration, noise and pace.
 
     With HOST: every change of its configuration. With --scheduler: also the hosts that are connected to it, as they are now.
@@ -21,6 +26,6 @@ def command(*, host: str, scheduler: str, tls_ca: str, tls_cert: str, tls_key: s
     from perfvcs.repository import Repository
 
     repository = Repository.find()
-    connected = present(scheduler, repository.project.root, (tls_ca, tls_cert, tls_key))
+    connected = present(scheduler, repository.project.root, tls)
     found = hosts_of(repository, host, connected)
     echo(found.json() if as_json else "\n".join(found.lines()))

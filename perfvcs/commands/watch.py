@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from perfvcs.commands._hosts import host_options
+from perfvcs.commands._hosts import NEEDS_SCHEDULER, host_options
 from perfvcs.commands._output import echo
+
+if TYPE_CHECKING:
+    from perfvcs.hosts.tls import Tls
 
 
 @click.command()
@@ -29,7 +33,7 @@ from perfvcs.commands._output import echo
 def command(
     remote: str | None, branch: str | None, *, interval: str, once: bool, last: int, budget: str, folder: Path | None,
     base_url: str, commit_url: str | None, webhook: str | None, mail: str | None, quiet: bool,
-    scheduler: str, tls_ca: str, tls_cert: str, tls_key: str,
+    scheduler: str, tls: Tls,
 ) -> None:  # fmt: skip
     """Measure new commits on BRANCH of REMOTE, push the profiles, and publish.
 
@@ -39,7 +43,6 @@ def command(
     import os
 
     from perfvcs.errors import PerfError
-    from perfvcs.hosts.cluster import Tls
     from perfvcs.jobs.config import seconds
     from perfvcs.measure.progress import shown
     from perfvcs.repository import Repository
@@ -51,13 +54,15 @@ def command(
     from perfvcs.watch.mail import Mail
     from perfvcs.watch.webhook import SECRET, Webhook
 
+    if tls and not scheduler:
+        raise click.UsageError(NEEDS_SCHEDULER)
     os.environ.pop("PERFVCS_WEBHOOK", None)  # what is measured and built need not know them
     secret = os.environ.pop(SECRET, "")
     wishes = Wishes(
         last, seconds(budget, "--budget") if budget else None, folder and folder.absolute(),
         verified(base_url) if base_url else "", None if commit_url is None else given(commit_url),
         Webhook.of(webhook, secret) if webhook else None, Mail.to(mail) if mail else None,
-        scheduler, Tls(tls_ca, tls_cert, tls_key) if scheduler else None,
+        scheduler, tls,
     )  # fmt: skip
     wait = seconds(interval, "--interval")
     repository = Repository.find(create=True)

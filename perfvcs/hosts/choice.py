@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
+from perfvcs.hosts.tls import Tls
 from perfvcs.jobs.config import Config
 from perfvcs.measure.executor import LocalExecutor, Make
 from perfvcs.measure.progress import Progress
 
-if TYPE_CHECKING:
-    from perfvcs.hosts.cluster import Tls
-
 
 @contextmanager
 def chosen(
-    scheduler: str, config: Config, progress: Progress, tls: Tls | None = None, distrusted: Callable[[], Mapping[str, str]] = dict
+    scheduler: str, config: Config, progress: Progress, tls: Tls, distrusted: Callable[[], Mapping[str, str]] = dict
 ) -> Iterator[Make]:
     """The executor that a scheduler's address means, this machine where it is empty; raises Unusable.
 
@@ -26,7 +23,7 @@ def chosen(
         yield LocalExecutor
         return
     from perfvcs.hosts.client import OnHosts
-    from perfvcs.hosts.cluster import Tls, connected
+    from perfvcs.hosts.cluster import connected
 
-    with connected(scheduler, config.hosts, tls or Tls(), progress) as cluster:
+    with connected(scheduler, config.hosts, tls, progress) as cluster:
         yield OnHosts(cluster, distrusted())

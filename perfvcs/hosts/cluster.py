@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import re
 import threading
 import time
@@ -14,14 +13,14 @@ from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import perfvcs
 from perfvcs.environment.facts import Facts
 from perfvcs.errors import PerfError
 from perfvcs.hosts import messages, work
-from perfvcs.hosts.started import RESOURCE, Unusable, on_this_machine, through_ssh
+from perfvcs.hosts.started import RESOURCE, on_this_machine, through_ssh
+from perfvcs.hosts.tls import Tls, Unusable, refused
 from perfvcs.jobs.config import HostsTable, seconds
 from perfvcs.measure.progress import Progress, Silent
 from perfvcs.text.words import counted
@@ -32,7 +31,8 @@ if TYPE_CHECKING:
 ANSWER = 10.0  # seconds in which a scheduler, and each worker, has to answer
 ADDRESS = re.compile(r"(?:tcp|tls)://(?:[^\s/:]+|\[[^\s/\]]+\]):([1-9]\d{0,4})/?")
 MOST_PORT = 65535
-START = "dask worker {} --nthreads 1 --nworkers 1 --resources perfvcs=1"
+START = "dask worker {} --nthreads 1 --nworkers 1 --resources perfvcs=1{}"
+CERTIFICATES = " --tls-ca-file CA --tls-cert CERT --tls-key KEY"
 NO_ANSWER = "the worker {} does not answer within {:g} s"
 POLL = 0.5  # seconds between two looks at who is still there
 
@@ -41,15 +41,6 @@ class HostsLost(PerfError):
     """The scheduler, or the last host, is gone; complete blocks are stored."""
 
     exit_code = 5
-
-
-@dataclass(frozen=True)
-class Tls:
-    """Certificates, as Dask takes them."""
-
-    ca: str = ""
-    cert: str = ""
-    key: str = ""
 
 
 @dataclass
@@ -64,7 +55,7 @@ class Cluster:
     address: str
     patience: float
     stalled: float
-    local: bool = False
+    tls: Tls = field(default_factory=Tls)
     progress: Progress = field(default_factory=Silent)
     silent: set[str] = field(default_factory=set)
     hosts: dict[str, str] = field(default_factory=dict)
@@ -108,7 +99,8 @@ class Cluster:
     def _checked(self, workers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
         """The hosts of workers that are as they must be."""
         for address, about in workers.items():
-            cure = f"start one per host: `{START.format(self.address)}`"
+            self.tls.require_protected(f"the worker {address}", address)
+            cure = f"start one per host: `{_start(self.address)}`"
             if about["nthreads"] != 1:
                 threads = counted(about["nthreads"], "thread")
                 raise Unusable(f"the worker {address} has {threads}, so that blocks would disturb each other: {cure}")
@@ -197,67 +189,64 @@ def connected(scheduler: str, table: HostsTable, tls: Tls, progress: Progress) -
     Raises Unusable where it cannot be used.
     """
     try:
-        import distributed
-    except ImportError:
-        raise Unusable("--scheduler needs Dask: pip install 'perfvcs[distributed]'") from None
+        import cryptography  # noqa: F401
+        import distributed  # noqa: F401
+    except ImportError as error:
+        raise Unusable(f"--scheduler needs {error.name}: pip install 'perfvcs[distributed]'") from None
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said here, in one line
-    tls = Tls(tls.ca or table.tls_ca, tls.cert or table.tls_cert, tls.key or table.tls_key)
+    security: Security | None
     with ExitStack() as stack:
-        address: Any = scheduler
         if local := re.fullmatch(r"local:([1-9]\d{0,2})", scheduler):
-            address = stack.enter_context(on_this_machine(int(local[1])))
+            address, security = stack.enter_context(on_this_machine(int(local[1])))
         elif scheduler == "ssh":
-            address = stack.enter_context(through_ssh(table))
-        elif not (named := ADDRESS.fullmatch(scheduler)) or int(named[1]) > MOST_PORT:
-            raise Unusable(f"`{scheduler}` is not a scheduler: write tcp://HOST:8786, tls://HOST:8786, local:N or ssh")
-        security = _security(distributed.Security, tls, encrypted=scheduler.startswith("tls://"))
+            address, security = stack.enter_context(through_ssh(table))
+        elif (named := ADDRESS.fullmatch(scheduler)) and int(named[1]) <= MOST_PORT:
+            address, security = scheduler, _security(scheduler, tls, table)
+        else:
+            raise Unusable(f"`{scheduler}` is not a scheduler: write tls://HOST:8786, tcp://HOST:8786, local:N or ssh")
         client = _client(address, scheduler, security)
         stack.callback(_close, client)
-        cluster = Cluster(
-            client, scheduler, seconds(table.patience, "[hosts] patience"), seconds(table.stalled, "[hosts] stalled"), bool(local),
-            progress,
-        )  # fmt: skip
+        patience, stalled = seconds(table.patience, "[hosts] patience"), seconds(table.stalled, "[hosts] stalled")
+        cluster = Cluster(client, scheduler, patience, stalled, tls, progress)
         about: Any = client.scheduler
         _same_dask(f"the scheduler at {scheduler}", _dask_of(client.sync(about.versions, packages=[])))
+        listens = client.sync(about.identity, n_workers=0)["address"]
+        tls.require_protected(f"the scheduler at {scheduler}, which listens at {listens},", listens)
+        if listens.startswith("tcp://") and not tls.insecure:
+            progress.say(f"note: {scheduler} has no certificates, so other users of this machine can run programs as you")
         _wait_for_workers(cluster)
         if not local:
             _warn_of_neighbours(cluster, progress)
         yield cluster
 
 
-def _security(make: type[Security], tls: Tls, *, encrypted: bool) -> Security | None:
-    """Dask's own options of security; raises Unusable for files that are not there."""
-    if not (tls.ca or tls.cert or tls.key):
-        if encrypted:
-            raise Unusable(
-                "tls:// needs certificates: name them with --tls-ca, --tls-cert and --tls-key, or in [hosts] of perf.toml"
-            )
-        return None
-    for name, path in (("ca", tls.ca), ("cert", tls.cert), ("key", tls.key)):
-        if not path:
-            raise Unusable(f"--tls-{name} is missing: --tls-ca, --tls-cert and --tls-key belong together")
-        if not Path(path).is_file() or not os.access(path, os.R_OK):
-            raise Unusable(f"--tls-{name}: {path} cannot be read: correct the path")
-    return make(tls_ca_file=tls.ca, tls_client_cert=tls.cert, tls_client_key=tls.key, require_encryption=encrypted)
+def _start(scheduler: str) -> str:
+    """The command that starts a worker of a scheduler."""
+    return START.format(scheduler, CERTIFICATES if scheduler.startswith("tls://") else "")
 
 
-def _client(address: Any, scheduler: str, security: Security | None) -> Client:
+def _security(scheduler: str, tls: Tls, table: HostsTable) -> Security | None:
+    """Dask's own options of security for an address; raises Unusable where it is not to be used with these."""
+    if scheduler.startswith("tls://"):
+        return tls.filled(table).security()
+    if tls.ca or tls.cert or tls.key:
+        raise Unusable(f"{scheduler} would not use these certificates: write tls://")
+    tls.require_protected(scheduler, scheduler)
+    return None
+
+
+def _client(address: str, scheduler: str, security: Security | None) -> Client:
     """A client of a scheduler; raises Unusable where that does not answer, or not as it should."""
-    import ssl
-
     from distributed.versions import VersionMismatchWarning
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", VersionMismatchWarning)  # of ten lines; here it is an error of one
             return _within(address, security)
-    except (OSError, ValueError, TimeoutError, RuntimeError, ssl.SSLError) as error:
+    except (OSError, ValueError, TimeoutError, RuntimeError) as error:
         causes = _causes(error)
-        if security is not None and any(isinstance(one, ssl.SSLError) or "ssl" in str(one).lower() for one in causes):
-            raise Unusable(
-                f"the scheduler at {scheduler} does not accept these certificates, or they do not fit together: check --tls-ca, --tls-cert "
-                "and --tls-key"
-            ) from None
+        if security is not None and (reason := refused(scheduler, causes)):
+            raise Unusable(reason) from None
         if any("version" in str(one).lower() for one in causes):
             raise Unusable(f"the scheduler at {scheduler} has another version of Dask: install the same everywhere") from None
         if any(isinstance(one, ConnectionResetError) for one in causes):
@@ -269,7 +258,7 @@ def _client(address: Any, scheduler: str, security: Security | None) -> Client:
         ) from None
 
 
-def _within(address: Any, security: Security | None) -> Client:
+def _within(address: str, security: Security | None) -> Client:
     """A client; raises TimeoutError also where somebody takes the connection and says nothing, for which Dask waits forever."""
     from distributed import Client
 
@@ -324,8 +313,9 @@ def _wait_for_workers(cluster: Cluster) -> None:
         if cluster.silent:
             raise Unusable(f"{NO_ANSWER.format(min(cluster.silent), ANSWER)}: start it again")
         if time.monotonic() > until:
+            start = f"start one on each host: `{_start(cluster.address)}`"
             raise Unusable(
-                f"the scheduler at {cluster.address} has no workers: start one on each host: `{START.format(cluster.address)}`"
+                f"the scheduler at {cluster.address} has no workers: {start}; the log of one that is not let in says why"
             )
         time.sleep(POLL / 10)
 

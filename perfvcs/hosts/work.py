@@ -48,14 +48,18 @@ def about() -> tuple[str, str, bytes]:
     return perfvcs.__version__, host, messages.encode(msgspec.structs.replace(facts(), host=host))
 
 
+def cache() -> Path:
+    """Where this host keeps what it needs for clients: clones, builds, and the files of Dask."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perfvcs" / "hosts"
+
+
 def slot() -> Slot:
     """The first folder that no other worker of this host holds: a host with one worker always has the first."""
     with _State.lock:
         if _State.slot is None:
-            cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perfvcs" / "hosts"
             number = 0
             while True:
-                folder = cache / str(number)
+                folder = cache() / str(number)
                 folder.mkdir(parents=True, exist_ok=True)
                 lock = open(folder / "lock", "ab")  # noqa: SIM115
                 try:

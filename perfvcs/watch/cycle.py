@@ -16,6 +16,7 @@ from perfvcs.errors import PerfError
 from perfvcs.exchange.sharing import pull_from, push_to
 from perfvcs.git.remote import NoBranch
 from perfvcs.hosts.choice import chosen
+from perfvcs.hosts.tls import Tls
 from perfvcs.jobs.config import Config, load
 from perfvcs.measure.campaign import CampaignOutcome, collect, resume
 from perfvcs.measure.progress import Progress
@@ -36,7 +37,6 @@ from perfvcs.watch.memory import Waiting, WatchMemory
 from perfvcs.watch.webhook import NotDelivered, Webhook
 
 if TYPE_CHECKING:
-    from perfvcs.hosts.cluster import Tls
     from perfvcs.measure.executor import Make
     from perfvcs.site.contents import Contents
     from perfvcs.site.forge import Forge
@@ -59,7 +59,7 @@ class Wishes:
     webhook: Webhook | None = None
     mail: Mail | None = None
     scheduler: str = ""
-    tls: Tls | None = None
+    tls: Tls = field(default_factory=Tls)
 
     @property
     def site(self) -> str:

@@ -51,7 +51,7 @@ def profiles(project: Project) -> list[Profile]:
 def test_blocks_are_shared_out_and_none_is_torn_apart(
     project: Project, perf: Perf, hosts: DaskCluster, versions: list[str]
 ) -> None:
-    perf("collect", *versions, "--scheduler", hosts.address, "--seed", "7")
+    perf("collect", *versions, *hosts.options, "--seed", "7")
     found = profiles(project)
     by_host: dict[str, dict[str, set[int]]] = {}
     for one in found:
@@ -69,7 +69,7 @@ def test_blocks_are_shared_out_and_none_is_torn_apart(
 
 
 def test_a_check_measures_on_hosts(perf: Perf, hosts: DaskCluster, versions: list[str]) -> None:
-    said = json.loads(perf("check", *versions, "--measure", "-n", "2", "--scheduler", hosts.address, "--json", code=None).out)
+    said = json.loads(perf("check", *versions, "--measure", "-n", "2", *hosts.options, "--json", code=None).out)
     assert {tuple(change["executions"]) for change in said["changes"]} == {(2, 2)}
     assert f"-n 8 --scheduler {hosts.address}" in said["next"]
 
@@ -90,7 +90,7 @@ def test_a_bisection_measures_several_candidates_at_a_time(project: Project, per
         project.commit(f"{number}", **{"work.py": LEVEL.format(level=level, number=number)})
         for number, level in enumerate(levels)
     ]
-    said = perf("bisect", commits[0], "-u", "task", "-m", "cost", "--seed", "7", "--scheduler", hosts.address, "--json")
+    said = perf("bisect", commits[0], "-u", "task", "-m", "cost", "--seed", "7", *hosts.options, "--json")
     assert [one["commit"] for one in json.loads(said.out)["named"]] == [commits[25]]
     candidates = [one for one in profiles(project) if len(one.design.versions) == 3 and one.design.version == 1]
     assert len({one.commit for one in candidates}) > 1
@@ -100,7 +100,7 @@ def test_a_bisection_measures_several_candidates_at_a_time(project: Project, per
 def test_a_host_whose_audits_fail_gets_no_blocks_but_audits(
     project: Project, perf: Perf, hosts: DaskCluster, versions: list[str]
 ) -> None:
-    perf("check", "--audit", "-n", "10", "--scheduler", hosts.address)
+    perf("check", "--audit", "-n", "10", *hosts.options)
     bad, good = sorted({one.environment.notes["worker"] for one in profiles(project)})
     for number in range(3):
         collected = Collected(
@@ -109,14 +109,14 @@ def test_a_host_whose_audits_fail_gets_no_blocks_but_audits(
         environment = Environment(notes={"worker": bad})
         walls = [noisy(wall, seed=number) for wall in (0.01, 0.02)]
         Repository.find().store.add(interleaved(versions[-1:] * 2, walls, collected=collected, environment=environment), "test")
-    said = perf("collect", "--missing", versions[0], "--scheduler", hosts.address)
+    said = perf("collect", "--missing", versions[0], *hosts.options)
     assert f"{bad} gets no blocks: in its newest audits" in said.err
     assert {one.environment.notes["worker"] for one in profiles(project) if one.commit == versions[0]} == {good}
 
 
 def test_a_watch_measures_on_hosts(perf: Perf, hosts: DaskCluster, tmp_path: Path) -> None:
     machine = MeasuringMachine(tmp_path, perf)
-    said = machine.watch("--scheduler", hosts.address, "--last", "1").out
+    said = machine.watch(*hosts.options, "--last", "1").out
     assert ": measured " in said and "pushed 2 profiles" in said
     found = Repository.find(machine.clone)
     assert len({header.worker for header in found.index.headers()}) == machine.shared() == 2
@@ -126,10 +126,10 @@ def test_the_hosts_of_a_scheduler_are_listed_as_they_are_now(
     project: Project, perf: Perf, hosts: DaskCluster, versions: list[str]
 ) -> None:
     Repository.find(create=True)
-    out = perf("hosts", "--scheduler", hosts.address).out
+    out = perf("hosts", *hosts.options).out
     assert out.count("  connected: ") == out.count("  has not measured anything here yet\n") == 2
-    perf("collect", versions[0], "--scheduler", hosts.address)
-    listed = json.loads(perf("hosts", "--scheduler", hosts.address, "--json").out)
+    perf("collect", versions[0], *hosts.options)
+    listed = json.loads(perf("hosts", *hosts.options, "--json").out)
     assert {host["name"] for host in listed} == {one.environment.notes["worker"] for one in profiles(project)}
     assert [(host["connected"]["memory"] > 0, host["profiles"]) for host in listed] == [(True, 1)] * len(listed)
     assert "go with --scheduler" in perf("hosts", "--tls-ca", "x", code=2).err

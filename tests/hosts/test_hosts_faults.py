@@ -116,7 +116,7 @@ def test_the_block_of_a_lost_worker_is_repeated_elsewhere(
     project: Project, perf: Perf, hosts: DaskCluster, versions: list[str], tmp_path: Path
 ) -> None:
     kill(tmp_path, "worker")
-    said = perf("collect", *versions, "--scheduler", hosts.address)
+    said = perf("collect", *versions, *hosts.options)
     assert "repeated: block" in said.err
     assert len(hosts.running) == 2
     assert blocks(project) == Counter((version, block) for version in versions for block in range(4))
@@ -138,7 +138,7 @@ def test_the_block_of_a_worker_that_dies_with_its_answer_is_repeated_elsewhere(
 
     monkeypatch.setattr(Cluster, "completed", die)
     monkeypatch.setattr("perfvcs.hosts.client.HANDOVER", 5.0)
-    said = perf("collect", *versions, "--scheduler", hosts.address)
+    said = perf("collect", *versions, *hosts.options)
     assert "was lost with the worker" in said.err
     assert len(hosts.running) == 2
     assert blocks(project) == Counter((version, block) for version in versions for block in range(4))
@@ -148,7 +148,7 @@ def test_a_version_that_loses_workers_twice_is_given_up_by_name(
     project: Project, hosts: DaskCluster, versions: list[str]
 ) -> None:
     killer = project.commit("third", killer="x", version="3")
-    command = [sys.executable, "-m", "perfvcs", "collect", versions[0], killer, "--scheduler", hosts.address]
+    command = [sys.executable, "-m", "perfvcs", "collect", versions[0], killer, *hosts.options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as client:
         while client.poll() is None:
             if not hosts.running:
@@ -164,9 +164,7 @@ def test_no_worker_is_lost_because_dask_notes_an_answer_without_workers(
     hosts: DaskCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its client asks for one every two seconds, and may note it between another question and its answer."""
-    from distributed import Client
-
-    with Client(hosts.address, set_as_default=False) as client:
+    with hosts.client() as client:
         monkeypatch.setattr(client, "scheduler_info", lambda **_: {"workers": {}})
         assert len(Cluster(client, hosts.address, 1.0, 1.0).workers()) == 3
 
@@ -205,7 +203,7 @@ def test_a_host_without_room_gets_no_more_blocks(
     bad = hosts.add(env={"XDG_CACHE_HOME": str(tmp_path / "file")})
     hosts.wait()
     try:
-        said = perf("collect", *versions, "-n", "8", "--scheduler", hosts.address)
+        said = perf("collect", *versions, "-n", "8", *hosts.options)
     finally:
         bad.kill()
         bad.wait()
@@ -236,8 +234,6 @@ with open(os.environ["PERFVCS_SAMPLES"], "a") as file:
 def test_a_clock_that_is_a_day_ahead_changes_neither_order_nor_verdict(
     project: Project, perf: Perf, hosts: DaskCluster, tmp_path: Path
 ) -> None:
-    from distributed import Client
-
     project.configure(f'cmd = "{sys.executable} -S -E cost.py"')
     versions = [project.commit(level, **{"cost.py": COST.replace("LEVEL", level)}) for level in ("1.0", "1.1")]
     (tmp_path / "sitecustomize.py").write_text(AHEAD)
@@ -245,9 +241,9 @@ def test_a_clock_that_is_a_day_ahead_changes_neither_order_nor_verdict(
     hosts.wait()
     began = datetime.now(UTC)
     try:
-        with Client(hosts.address, set_as_default=False) as client:
+        with hosts.client() as client:
             late = [clock - time.time() > 80_000 for clock in client.run(time.time).values()]
-        said = perf("check", *versions, "--measure", "-n", "8", "--seed", "7", "--scheduler", hosts.address, "--json", code=3)
+        said = perf("check", *versions, "--measure", "-n", "8", "--seed", "7", *hosts.options, "--json", code=3)
     finally:
         end(ahead)
     assert sorted(late) == [False, False, False, True]
@@ -266,14 +262,14 @@ def test_a_session_goes_on_after_its_client_was_killed(
 ) -> None:
     (tmp_path / "log").touch()
     (tmp_path / "gate").touch()
-    command = [sys.executable, "-m", "perfvcs", "collect", *versions, "--scheduler", hosts.address]
+    command = [sys.executable, "-m", "perfvcs", "collect", *versions, *hosts.options]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as client:
         while not any(project.root.glob(f".perf/{SESSIONS_FOLDER}/*.jsonl")):  # four executions on three workers: a block is over
             assert client.poll() is None
         kill(tmp_path, str(client.pid))
         client.communicate()
     assert client.returncode == -signal.SIGKILL
-    perf("collect", "--continue")
+    perf("collect", "--continue", *hosts.options)
     assert blocks(project) == Counter((version, block) for version in versions for block in range(4))
 
 
@@ -283,7 +279,7 @@ def test_a_session_goes_on_after_its_scheduler_was_lost(
     with cluster(tmp_path / "short", 1) as short:
         (tmp_path / "log").touch()
         (tmp_path / "gate").touch()
-        command = [sys.executable, "-m", "perfvcs", "collect", *versions, "--scheduler", short.address]
+        command = [sys.executable, "-m", "perfvcs", "collect", *versions, *short.options]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as client:
             while (tmp_path / "log").stat().st_size < 5:  # the third block has begun
                 assert client.poll() is None
@@ -295,7 +291,7 @@ def test_a_session_goes_on_after_its_scheduler_was_lost(
     before = blocks(project)
     assert 2 <= len(before) < 8
     assert all(before[versions[0], block] == before[versions[1], block] for block in range(4)), "no half"
-    perf("collect", "--continue", "--scheduler", hosts.address)
+    perf("collect", "--continue", *hosts.options)
     assert blocks(project) == Counter((version, block) for version in versions for block in range(4))
 
 
@@ -331,7 +327,7 @@ def test_two_clients_take_turns_on_a_host(tmp_path: Path) -> None:
             )
             project.write("bench.sh", f"echo begin >> {tmp_path}/turns\nsleep 0.05\necho end >> {tmp_path}/turns\n")
             version = project.commit(name)
-            command = [sys.executable, "-m", "perfvcs", "collect", version, "-n", "2", "--json", "--scheduler", one.address]
+            command = [sys.executable, "-m", "perfvcs", "collect", version, "-n", "2", "--json", *one.options]
             clients.append(subprocess.Popen(command, cwd=project.root, stdout=subprocess.PIPE))
         answers = [json.loads(client.communicate()[0]) for client in clients]
     assert [answer["stored"][0]["executions"] for answer in answers] == [2, 2]

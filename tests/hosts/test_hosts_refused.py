@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from multiprocessing import get_context
 from pathlib import Path
 
 import distributed
 import pytest
-from clusters import DaskCluster, cluster, end
+from clusters import DaskCluster, cluster, end, in_fork, local_ssh
 from conftest import Project, Said, need
 
 import perfvcs
 from perfvcs.hosts import cluster as connection
 from perfvcs.hosts.cluster import HostsLost
 from perfvcs.hosts.parcel import ParcelFile, lay_out, parcel
-from perfvcs.hosts.started import Unusable, through_ssh
+from perfvcs.hosts.started import through_ssh
+from perfvcs.hosts.tls import Unusable
 from perfvcs.jobs.config import HostsTable
 
 Perf = Callable[..., Said]
@@ -33,6 +31,9 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
         yield found
 
 
+ssh = pytest.fixture(local_ssh)
+
+
 @pytest.fixture
 def job(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     """A project with a job, and no patience."""
@@ -40,18 +41,6 @@ def job(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     project.configure("cmd = 'true'")
     project.commit("one")
     return project
-
-
-def in_fork(perf: Perf, *words: str) -> Said:
-    """A command in a process of its own: what does not connect leaves threads of Dask behind, beside which nothing can fork."""
-    here, there = get_context("fork").Pipe()
-    process = get_context("fork").Process(target=lambda: there.send(perf(*words, code=None)))
-    process.start()
-    there.close()
-    said: Said = here.recv()  # EOFError where it ended in a traceback
-    process.join()
-    assert said.code == 2, said
-    return said
 
 
 def refused(perf: Perf, scheduler: str, *words: str) -> str:
@@ -66,7 +55,7 @@ def refused(perf: Perf, scheduler: str, *words: str) -> str:
 )
 @pytest.mark.usefixtures("job")
 def test_what_is_not_a_scheduler(perf: Perf, scheduler: str) -> None:
-    assert f"`{scheduler}` is not a scheduler: write tcp://HOST:8786" in refused(perf, scheduler)
+    assert f"`{scheduler}` is not a scheduler: write tls://HOST:8786" in refused(perf, scheduler)
 
 
 @pytest.mark.usefixtures("job")
@@ -79,79 +68,34 @@ def test_ssh_without_hosts(perf: Perf) -> None:
     assert 'needs hosts in perf.toml: [hosts] ssh = ["name1", "name2"]' in refused(perf, "ssh")
 
 
-# in the place of asyncssh: notes what is asked of which host, and starts nothing
-SSH = """
-import asyncio, types
-folder = {folder!r}
-class Error(Exception):
-    pass
-class Connection:
-    def __init__(self, host):
-        self.host = host
-    async def run(self, command):
-        return types.SimpleNamespace(exit_status=0)
-    async def create_process(self, command):
-        with open(folder + "/log", "a") as log:
-            log.write(self.host + " " + command + chr(10))
-        stderr = asyncio.StreamReader()
-        said = "worker at: here"
-        if "Nanny" not in command:
-            said = "" if self.host == "broken" else "Scheduler at: " + open(folder + "/scheduler").read()
-        async def readline():
-            return said
-        return types.SimpleNamespace(stderr=types.SimpleNamespace(readline=readline), kill=lambda: None)
-    def close(self):
-        pass
-async def connect(host, *, connect_timeout, username=""):
-    if host == "nowhere":
-        raise OSError("[Errno -2] Name or service not known")
-    if host == "locked":
-        raise Error("Permission denied for user " + username)
-    if host == "silent":
-        raise asyncio.TimeoutError
-    return Connection(host)
-"""
-
-
-@pytest.fixture
-def asyncssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a stand-in for the module; ``log`` in it has what was asked, ``scheduler`` where one is."""
-    (tmp_path / "asyncssh.py").write_text(SSH.format(folder=str(tmp_path)))
-    monkeypatch.syspath_prepend(tmp_path)
-    return tmp_path
-
-
 @pytest.mark.parametrize(
     ("host", "reason"),
     [
-        ("nowhere", "[Errno -2] Name or service not known"),
-        ("silent", "no answer within 10 s"),
-        ("broken", "Worker failed to start"),
+        ("nowhere", "ssh: Could not resolve hostname nowhere: Name or service not known"),
+        ("silent", "no answer within 1 s"),
+        ("broken", "sh: 1: exec: /opt/python: not found"),
     ],
     ids=["unknown", "silent", "broken"],
 )
-@pytest.mark.usefixtures("asyncssh")
-def test_a_host_that_ssh_does_not_reach(job: Project, perf: Perf, host: str, reason: str) -> None:
-    job.configure("cmd = 'true'", top=f'[hosts]\npython = "/opt/python"\nssh = ["{host}"]')
-    works = f"see that `ssh NAME /opt/python -m perfvcs --version` works for {host}"
+def test_a_host_that_ssh_does_not_reach(
+    job: Project, perf: Perf, ssh: Path, host: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perfvcs.hosts.started.STARTED", 1.0 if host == "silent" else 60.0)
+    monkeypatch.setattr("perfvcs.hosts.started.ENDED", 0.1)
+    job.configure("cmd = 'true'", top=f'[hosts]\npython = "exec /opt/python"\nssh = ["{host}"]')
+    works = f"see that `ssh {host} exec /opt/python -m perfvcs --version` works"
     assert refused(perf, "ssh") == f"perf: [hosts] ssh of perf.toml: {reason}: {works}\n"
+    assert ssh.read_text() == f"{host} exec /opt/python -m perfvcs.hosts.started\n"
 
 
-def test_ssh_starts_a_scheduler_on_the_first_host_and_a_worker_on_each(job: Project, perf: Perf, asyncssh: Path) -> None:
-    with cluster(asyncssh / "ssh", 0) as other:
-        (asyncssh / "scheduler").write_text(address := other.address)
-        job.configure("cmd = 'true'", top='[hosts]\nssh = ["alpha", "ada@locked"]')
-        assert "ssh of perf.toml: Permission denied for user ada: see that" in refused(perf, "ssh")
-    scheduler, worker = (asyncssh / "log").read_text().splitlines()
-    assert scheduler.startswith("alpha env ") and '"cls": "distributed.Scheduler"' in scheduler
-    assert worker.startswith("alpha env ")
-    assert f" {sys.executable} -m distributed.cli.dask_spec {address} --spec " in worker
-    spec = json.loads(worker.partition("--spec ")[2].strip("'"))
-    assert spec["0"]["opts"] == {"nthreads": 1, "resources": {"perfvcs": 1}}
+@pytest.mark.usefixtures("job")
+def test_ssh_that_is_not_installed(job: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch) -> None:
+    job.configure("cmd = 'true'", top='[hosts]\nssh = ["alpha"]')
+    monkeypatch.setattr("perfvcs.hosts.started.SSH", ("no-ssh-here", "--"))
+    assert "needs the program ssh: install OpenSSH" in refused(perf, "ssh")
 
 
 @pytest.mark.parametrize("name", ["", "two words", "ada@"])
-@pytest.mark.usefixtures("asyncssh")
 def test_what_does_not_name_a_host(name: str) -> None:
     with pytest.raises(Unusable, match=f'`{name}` does not name a host: write "beta"'), through_ssh(HostsTable(ssh=(name,))):
         pass
@@ -168,7 +112,9 @@ def test_a_scheduler_and_its_workers_are_as_they_must_be(
     job: Project, perf: Perf, empty: DaskCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All on one scheduler, since starting one takes longest."""
-    assert f"has no workers: start one on each host: `dask worker {empty.address} --nthreads 1" in refused(perf, empty.address)
+    assert f"has no workers: start one on each host: `dask worker {empty.address} --nthreads 1" in refused(
+        perf, *empty.options[1:]
+    )
     monkeypatch.setattr(connection, "ANSWER", 60.0)
     for options, reason in (
         (
@@ -178,28 +124,28 @@ def test_a_scheduler_and_its_workers_are_as_they_must_be(
         (("--nthreads", "1"), "does not have the resource perfvcs=1, which makes a host exclusive: start one per host"),
     ):
         worker = empty.add(*options)
-        assert reason in refused(perf, empty.address)
+        assert reason in refused(perf, *empty.options[1:])
         end(worker)
     worker = empty.add(env={"XDG_CACHE_HOME": str(tmp_path / "one")})
     job.write("uncommitted", "x")
-    said = in_fork(perf, "collect", "--scheduler", empty.address)
+    said = in_fork(perf, "collect", *empty.options)
     assert "has changes that are not committed, which do not travel to hosts: commit them" in said.err
     with monkeypatch.context() as other:
         other.setattr(perfvcs, "__version__", "9.9")
         here = perfvcs.__version__
-        assert "has perfvcs 0.2.0: install perfvcs 9.9 there" in refused(perf, empty.address), here
+        assert "has perfvcs 0.2.0: install perfvcs 9.9 there" in refused(perf, *empty.options[1:]), here
         other.undo()
         other.setattr(connection, "version", lambda _: "1.2.3")
         other.setattr(distributed, "__version__", "1.2.3")  # of which Dask warns in ten lines
-        assert "and here is 1.2.3: install the same everywhere" in refused(perf, empty.address)
+        assert "and here is 1.2.3: install the same everywhere" in refused(perf, *empty.options[1:])
     with monkeypatch.context() as other:
         other.setattr(connection, "ANSWER", 3.0)
         worker.send_signal(signal.SIGSTOP)
-        assert "does not answer within 3 s: start it again" in refused(perf, empty.address)
+        assert "does not answer within 3 s: start it again" in refused(perf, *empty.options[1:])
         worker.send_signal(signal.SIGCONT)
     twin = empty.add(env={"XDG_CACHE_HOME": str(tmp_path / "two")})  # sees nobody else there, so it takes the host's name, too
     empty.wait()
-    assert f"are both on a host called {socket.gethostname()}: give each host its own name" in refused(perf, empty.address)
+    assert f"are both on a host called {socket.gethostname()}: give each host its own name" in refused(perf, *empty.options[1:])
     end(twin)
     end(worker)
 
