@@ -21,7 +21,7 @@ from perfvcs.index import Index
 from perfvcs.index.former import FormerNames
 from perfvcs.lock import Locked, hold
 from perfvcs.lookup import of_jobs
-from perfvcs.rules import LARGEST_RULES, RULES_FILE, Rules
+from perfvcs.rules import LARGEST_RULES, RULES_FILE
 from perfvcs.state import State, States
 from perfvcs.store import Store
 from perfvcs.store.document import fold
@@ -30,7 +30,9 @@ from perfvcs.units import in_base_units
 if TYPE_CHECKING:
     from perfvcs.check import EarlierSessions, Report, Unit
     from perfvcs.check.acceptance import Acceptance, Kind
+    from perfvcs.criteria import Criteria, CriteriaReader
     from perfvcs.profile import Profile
+    from perfvcs.rules import Rules
     from perfvcs.summary import Header, Measured
 
 NEAREST_ANCESTORS = 60  # ancestors with profiles that tell how much a series moves between sessions
@@ -260,14 +262,25 @@ class Repository:
             self._release()
             yield
 
-    @cached_property
+    @property
     def rules(self) -> Rules:
-        """The ``[[check]]`` tables of perf.toml as it is now; none where there is no such file. Raises BadConfig."""
-        if not self._configures(b"check"):
-            return Rules()
-        from perfvcs.jobs.config import load  # takes longer than a comparison
+        """The ``[[check]]`` tables that judge what comes next: those of HEAD, or as they were edited since. Raises BadConfig."""
+        head = self.project.head or ""
+        return self.criteria_reader.rules(head, head).rules
 
-        return load(self.project.root / RULES_FILE).rules
+    @cached_property
+    def criteria_reader(self) -> CriteriaReader:
+        """By what the project's commits are judged."""
+        from perfvcs.criteria import CriteriaReader
+
+        return CriteriaReader(self.project)
+
+    def criteria(self, baseline: State, target: State, *, committed: bool = False) -> Criteria:
+        """By what two states are judged; ``committed``: what is not committed never judges. Raises BadConfig."""
+        here = not target.product and not target.below and target.commit == self.project.head
+        live = here and (committed or (target.dirty is not None and target.dirty == self._uncommitted()))
+        changed = self.changes.files if live and not self.project.bare else None
+        return self.criteria_reader.of(baseline, target, committed=committed, changed=changed)
 
     def _configures(self, word: bytes) -> bool:
         """Whether perf.toml has a word; where it cannot be read, whoever needs it says so."""
@@ -288,10 +301,12 @@ class Repository:
         within: float | None = None,
         session: str = "",
         settled: Sequence[str] = (),
+        criteria: Criteria | None = None,
     ) -> Report:
-        """The verdict on two states from what is stored, by ``method``, else by the rules of perf.toml; raises NothingToCompare.
+        """The verdict on two states from what is stored, by ``method``, else by the rules of the baseline; raises NothingToCompare.
 
-        ``session`` leaves only what that session measured, and what was ``settled`` before it (labels of jobs).
+        ``session`` leaves only what that session measured, and what was ``settled`` before it (labels of jobs). ``criteria`` are known
+        already.
         """
         from perfvcs.check import NothingToCompare, compare, earlier_sessions
 
@@ -310,11 +325,14 @@ class Repository:
                 raise NothingToCompare(
                     f"{state.name} has no profiles: measure it with `{state.collecting}`, or both with `perf check --measure`"
                 )
+        criteria = criteria or self.criteria(baseline, target)
         report = compare(
-            sides[0], sides[1], method=method, rules=self.rules, delta=delta, within=within, history=history,
+            sides[0], sides[1], method=method, rules=criteria.rules, delta=delta, within=within, history=history,
             read=self.profiles, overall=True,
         )  # fmt: skip
-        report = msgspec.structs.replace(report, baseline=baseline.name, target=target.name)
+        report = msgspec.structs.replace(
+            report, baseline=baseline.name, target=target.name, judged_by=criteria.judged_by
+        )
         return msgspec.structs.replace(report, changes=self.accepted(report.changes, baseline, target))
 
     @cached_property

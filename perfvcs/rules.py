@@ -23,7 +23,7 @@ class Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """One ``[[check]]``: the method for what all patterns match; a pattern may have ``*``, ``?`` and ``[...]``.
 
     ``job`` is matched with the job's name and with the benchmark's whole label, ``unit`` with what was measured inside. ``delta`` and
-    ``within`` are written like ``"2%"``; None leaves the one of the command line.
+    ``within`` are written like ``"2%"``; those of the command line override them.
     """
 
     method: str = "auto"

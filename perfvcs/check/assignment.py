@@ -32,11 +32,14 @@ def verify(rule: Rule) -> None:
 
 
 def assign(cases: Sequence[Case], rules: Rules, delta: float | None, confidence: float, alpha: float) -> list[Assigned]:
-    """The methods with the cases that each judges; what no rule fits is judged by ``auto``. Raises UsageError for a wrong rule."""
+    """The methods with the cases that each judges; what no rule fits is judged by ``auto``. Raises UsageError for a wrong rule.
+
+    A ``delta`` that somebody asked for holds for all rules.
+    """
     every = [*rules.rules, Rule()]
     shares, bounds = [rule.share() for rule in every], [rule.bound() for rule in every]
     methods = [
-        prepared(rule.method, delta if share is None else share, confidence, alpha)
+        prepared(rule.method, share if delta is None else delta, confidence, alpha)
         for rule, share in zip(every, shares, strict=True)
     ]
     assigned: dict[int, list[Case]] = defaultdict(list)

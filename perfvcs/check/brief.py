@@ -11,7 +11,7 @@ import msgspec
 
 from perfvcs.check.change import ONE_SIDED
 from perfvcs.check.importance import MOVED_VERDICTS, JobUnit, MovedBenchmark, entries
-from perfvcs.check.sentence import SENTENCE_NAME, bounds, effect_of, metric_of, numbers_of, percent_of, sentence
+from perfvcs.check.sentence import SENTENCE_NAME, bounds, criteria, effect_of, metric_of, numbers_of, percent_of, sentence
 from perfvcs.check.text import NAME_WIDTH, benchmark, contested, ids, is_whole, measure, remarks
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import at_sizes, percent, step
@@ -39,10 +39,11 @@ class BriefLine(msgspec.Struct, frozen=True):
 class Brief(msgspec.Struct, frozen=True):
     """A report in brief: a sentence for the whole, a line per job, the changes, and a line for everything else.
 
-    ``hidden`` jobs and ``left_out`` changes are not listed.
+    ``criteria`` belong to the sentence: by what it was judged, where that needs to be said. ``hidden`` jobs and ``left_out`` changes are not listed.
     """
 
     sentence: str
+    criteria: str
     jobs: list[BriefLine]
     hidden: int
     changes: list[BriefLine]
@@ -60,6 +61,7 @@ def brief(report: Report, causes: Mapping[JobUnit, Sequence[str]] | None = None)
     rest = [line for line in (_bound(report), *_apart(report)) if line]
     return Brief(
         sentence(report, moved),
+        criteria(report),
         jobs[:JOBS],
         max(0, len(jobs) - JOBS),
         listed[:MOST_LISTED],

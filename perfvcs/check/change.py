@@ -167,12 +167,31 @@ class Overall(msgspec.Struct, frozen=True, kw_only=True):
         return JobMetric(self.job, self.collector, self.metric)
 
 
+class JudgedBy(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose ``[[check]]`` tables judged, and what the target changes about how it is judged.
+
+    ``rules`` is empty where there was no project to ask. ``differences`` names in a few words each what differs from the baseline:
+    perf.toml, perf-accepted.toml, the overlay, the benchmark's own files. ``accepts`` are the degradations that the target itself
+    accepts. ``remark`` says in a sentence why the baseline's tables did not judge, where others did.
+    """
+
+    rules: Literal["", "baseline", "target", "working tree"] = ""
+    differences: list[str] = []
+    accepts: list[str] = []
+    remark: str = ""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is nothing to be said: the target is judged as the baseline says."""
+        return not (self.differences or self.accepts or self.remark)
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """All changes between two revisions, those that matter first; ``foreign`` series were measured by other tools and imported.
 
     ``failures`` says which jobs failed more often on the target, ``renamed`` which look renamed, a sentence each; ``overall`` what each
     job did as a whole. ``untouched`` names the benchmarks that were left out since the change cannot touch them: they inherit the
-    verdicts of ``inherits``.
+    verdicts of ``inherits``. ``judged_by`` says by whose rules.
     """
 
     baseline: str
@@ -185,6 +204,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     untouched: list[str] = []
     inherits: str = ""
     overall: list[Overall] = []
+    judged_by: JudgedBy = JudgedBy()
 
     def having(self, *words: Word) -> list[Change]:
         """The changes with one of these words."""

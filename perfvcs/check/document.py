@@ -10,7 +10,7 @@ import msgspec
 from perfvcs.check.acceptance import identity, is_open
 from perfvcs.check.brief import unit_counts
 from perfvcs.check.change import Report
-from perfvcs.check.sentence import sentence
+from perfvcs.check.sentence import headline
 from perfvcs.check.text import tally
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.text.characters import escaped
@@ -40,7 +40,8 @@ def _document(report: Report) -> dict[str, Any]:
         "format": FORMAT,
         "baseline": report.baseline,
         "target": report.target,
-        "sentence": sentence(report),
+        "sentence": headline(report),
+        "judged_by": report.judged_by,
         "method": report.method,
         "foreign": report.foreign,
         "failures": report.failures,

@@ -33,10 +33,8 @@ def markdown(
     whoever wrote the profile.
     """
     said = brief(report, causes)
-    lines = [
-        f"**perf check** {escape(revision(report.baseline))} → {escape(revision(report.target))}: {escape(said.sentence)}",
-        "",
-    ]
+    said_first = ". ".join(filter(None, [said.sentence, said.criteria]))
+    lines = [f"**perf check** {escape(revision(report.baseline))} → {escape(revision(report.target))}: {escape(said_first)}", ""]
     rows = [_line(line) for line in (*said.jobs, *said.changes)]
     if rows:
         lines += [*BRIEF, *rows, ""]

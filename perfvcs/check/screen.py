@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Report
 
 SCREEN_LINES = 24  # of a terminal
-SENTENCE, DETAIL, CLOSING = 4, 2, 2  # lines that one of each takes at most
+SENTENCE, CRITERIA, DETAIL, CLOSING = 4, 4, 2, 2  # lines that one of each takes at most
 NAME_COLUMNS = 60  # columns of a name
 NOTES = 2  # that are listed
 MOST_LONG_TEXTS = 4  # texts that may take more than a line
@@ -35,6 +35,7 @@ def screen(
     """
     said = brief(report, causes)
     top = _cut(wrap(f"{_title(report)}: {said.sentence}", width, subsequent_indent="  "), SENTENCE, width)
+    top += _cut(_criteria(said, width), CRITERIA, width)
     ending = _ending(report, [*said.rest, *_notes(report), *following], width)
     body = _listed(said, SCREEN_LINES - len(top) - len(ending) - 2, width)
     return "\n".join([*top, "", *body, *([""] if body else []), *ending])
@@ -59,7 +60,13 @@ def lead(report: Report, *, width: int = COLUMNS) -> list[str]:
     """The sentence and the jobs, which precede a complete list."""
     said = brief(report)
     lines = [line for job in said.jobs for line in _rows(job, width).all]
-    return [*wrap(f"{_title(report)}: {said.sentence}", width, subsequent_indent="  "), "", *lines, *([""] if lines else [])]
+    top = [*wrap(f"{_title(report)}: {said.sentence}", width, subsequent_indent="  "), *_criteria(said, width)]
+    return [*top, "", *lines, *([""] if lines else [])]
+
+
+def _criteria(said: Brief, width: int) -> list[str]:
+    """By what it was judged, below the sentence."""
+    return wrap(f"{said.criteria}.", width, initial_indent="  ", subsequent_indent="  ") if said.criteria else []
 
 
 def _title(report: Report) -> str:

@@ -20,10 +20,44 @@ if TYPE_CHECKING:
 SENTENCE_NAME = 48  # characters of a name
 MOST_OPEN = 5  # up to so many open comparisons, one is named
 SURE = ("degradation", "improvement")
+MOST_CRITERIA, CRITERION = 5, 200  # differences in how a change is judged that are named, and characters of one
+
+
+def headline(report: Report) -> str:
+    """The sentence, and by what it was judged where that needs to be said; without a full stop."""
+    return ". ".join(filter(None, [sentence(report), criteria(report)]))
+
+
+def criteria(report: Report) -> str:
+    """In sentences, what the target changes about how it is judged, and whose rules judged if not the baseline's; empty where there is nothing to say."""
+    by = report.judged_by
+    said = [by.remark[:1].upper() + shorten(by.remark[1:], CRITERION)] if by.remark else []
+    if by.differences:
+        listed = [shorten(one, CRITERION) for one in by.differences[:MOST_CRITERIA]]
+        listed += [f"{len(by.differences) - MOST_CRITERIA:,} more"] if len(by.differences) > MOST_CRITERIA else []
+        said.insert(0, f"This change also changes how it is judged: {', '.join(listed)}")
+    return ". ".join(said)
 
 
 def sentence(report: Report, moved: Sequence[MovedBenchmark] | None = None) -> str:
-    """The sentence, without a full stop; ``moved`` are the report's ``entries``, if known."""
+    """The sentence, without a full stop; ``moved`` are the report's ``entries``, if known.
+
+    What the change itself accepts comes first.
+    """
+    return "; ".join(filter(None, [accepting(report), _finding(report, moved)]))
+
+
+def accepting(report: Report) -> str:
+    """The degradations that the change accepts by itself; empty where there are none."""
+    own = report.judged_by.accepts
+    if not own:
+        return ""
+    first = shorten(own[0], 2 * SENTENCE_NAME)
+    return f"this change accepts {counted(len(own), 'degradation')} of its own ({first}{', ...' if len(own) > 1 else ''})"
+
+
+def _finding(report: Report, moved: Sequence[MovedBenchmark] | None) -> str:
+    """What was found, in a sentence."""
     found = entries(report) if moved is None else moved
     compared = [change for change in report.comparisons if change.word != "not comparable"]
     if sure := [entry for entry in found if entry.first.word in SURE]:

@@ -19,14 +19,18 @@ MESSAGE_CHARACTERS = 1000
 
 
 def workflow_commands(verdict: CiVerdict) -> list[str]:
-    """At most ten errors (of what fails the job), ten warnings (of what may), and one notice with the error receipt."""
+    """At most ten errors (of what fails the job), ten warnings (of what may), and a notice with the error receipt.
+
+    It is one of the warnings where nothing was settled, or the change touches its own judge.
+    """
     certain = [alarm for alarm in verdict.alarms if alarm.certain]
     others = [alarm for alarm in verdict.alarms if not alarm.certain]
     found = [_command("error", alarm.text, alarm.place.path, alarm.place.line, alarm.place.end) for alarm in certain[:OF_A_KIND]]
-    room = OF_A_KIND - (verdict.word in ("unsettled", "failed"))
+    warns = verdict.word in ("unsettled", "failed") or not verdict.report.judged_by.is_plain
+    room = OF_A_KIND - warns
     found += [_command("warning", alarm.text, alarm.place.path, alarm.place.line, alarm.place.end) for alarm in others[:room]]
     said = " ".join([f"{verdict.headline()}.", *verdict.receipt.lines()])
-    found.append(_command("warning" if verdict.word in ("unsettled", "failed") else "notice", said))
+    found.append(_command("warning" if warns else "notice", said))
     return found[:IN_ALL]
 
 

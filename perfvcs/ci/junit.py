@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from perfvcs.check.acceptance import is_open
+from perfvcs.check.sentence import criteria
 from perfvcs.check.text import labelled, remarks
 from perfvcs.check.text import measure as measured
 from perfvcs.text.characters import shorten, visible
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 LARGEST_JUNIT = 30_000_000  # bytes that GitLab reads
 MOST_TEST_CASES = 50_000  # test cases
+MOST_ACCEPTED = 100  # degradations that the change accepts by itself
 NAME, MESSAGE = 300, 600  # characters
 OPEN_VERDICTS = ("inconclusive", "suspected", "not comparable", "new", "missing")
 
@@ -39,6 +41,8 @@ def _document(verdict: CiVerdict, most: int) -> bytes:
     suite = SubElement(top, "testsuite", name="perf ci")
     properties = SubElement(suite, "properties")
     about = [("verdict", verdict.word), ("baseline", verdict.report.baseline), ("target", verdict.report.target)]
+    about += [("judged by", said)] if (said := criteria(verdict.report)) else []
+    about += [("accepts", one) for one in verdict.report.judged_by.accepts[:MOST_ACCEPTED]]
     for name, value in (*about, *(("error receipt", line) for line in verdict.receipt.lines())):
         SubElement(properties, "property", name=name, value=_text(value, MESSAGE))
     cases, seen = [_whole(verdict)], Counter[tuple[str, str]]()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check.acceptance import is_open
-from perfvcs.check.change import NothingToCompare, Report
+from perfvcs.check.change import JudgedBy, NothingToCompare, Report
 from perfvcs.check.importance import entries
 from perfvcs.check.text import benchmark, revision
 from perfvcs.check.text import measure as measured
@@ -93,10 +93,11 @@ def judge(repository: Repository, wanted: LoopRequest, progress: Progress) -> tu
     config = load(repository.project.root / RULES_FILE)
     ends = State(wanted.baseline), State(wanted.target)
     notes = [said] if wanted.pull and (said := _pull(repository, wanted.pull)) else []
-    check, why = _measured(repository, wanted, ends, heard)
+    criteria = repository.criteria(*ends, committed=True)
+    check, why = _measured(repository, wanted, ends, heard, criteria.judged_by)
     outcome, report = check.outcome, check.report
     pairs = [profile.design.executions for profile in outcome.profiles] if outcome else []
-    errors = receipt(repository, report, pairs)
+    errors = receipt(repository, report, criteria.rules, pairs)
     word = "untouched" if wanted.baseline == wanted.target else word_of(report, errors, failures=bool(heard.failed))
     if word == "untouched":
         why = [_why(repository, wanted)]
@@ -116,10 +117,10 @@ def judge(repository: Repository, wanted: LoopRequest, progress: Progress) -> tu
 
 
 def _measured(
-    repository: Repository, wanted: LoopRequest, ends: tuple[State, State], progress: Progress
+    repository: Repository, wanted: LoopRequest, ends: tuple[State, State], progress: Progress, judged_by: JudgedBy
 ) -> tuple[Check, list[str]]:
     """The check, and why there is nothing in it, where that is so."""
-    nothing = Report(baseline=ends[0].name, target=ends[1].name, method="auto", changes=[])
+    nothing = Report(baseline=ends[0].name, target=ends[1].name, method="auto", changes=[], judged_by=judged_by)
     if wanted.baseline == wanted.target:
         return Check(repository, *ends, nothing), []
     try:

@@ -52,6 +52,10 @@ def _of_all(verdict: CiVerdict) -> Mapping[str, tuple[float | None, str]]:
         "perf_comparisons": (receipt.comparisons, "Comparisons."),
         "perf_comparisons_settled": (receipt.settled, "Comparisons that were settled."),
         "perf_degradations": (sum(alarm.certain for alarm in verdict.alarms), "Benchmarks that fail the job."),
+        "perf_judge_differences": (
+            len(verdict.report.judged_by.differences) + len(verdict.report.judged_by.accepts),
+            "What the change does to its own judge: files that differ, and degradations that it accepts.",
+        ),
         "perf_detectable_ratio": (
             least.middle if least else None,
             "Smallest change found 4 times of 5, in half of the comparisons.",

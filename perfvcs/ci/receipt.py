@@ -17,6 +17,7 @@ from perfvcs.text.words import counted
 if TYPE_CHECKING:
     from perfvcs.check.change import Change, Report
     from perfvcs.repository import Repository
+    from perfvcs.rules import Rules
 
 USUAL = 0.01  # of a comparison without a delta
 MOST_COMPUTED = 60  # comparisons of which the smallest change is computed
@@ -78,13 +79,13 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
         return f", in {'-'.join(f'{count}' for count in dict.fromkeys(self.pairs))} pairs each" if self.pairs else ""
 
 
-def receipt(repository: Repository, report: Report, pairs: Sequence[int]) -> Receipt:
-    """The receipt of a report on the jobs that took so many ``pairs``."""
+def receipt(repository: Repository, report: Report, rules: Rules, pairs: Sequence[int]) -> Receipt:
+    """The receipt of a report by some rules on the jobs that took so many ``pairs``."""
     compared = [change for change in report.comparisons if change.word != "not comparable"]
     return Receipt(
         comparisons=len(report.comparisons), settled=sum(change.settled for change in report.comparisons),
         pairs=[min(pairs), max(pairs)] if pairs else [], detectable=_detectable(compared),
-        alarms=_alarms(repository, report) if compared else None,
+        alarms=_alarms(repository, report, rules) if compared else None,
     )  # fmt: skip
 
 
@@ -129,12 +130,12 @@ def _smallest(spread: _Spread) -> float:
     return exp(found) - 1
 
 
-def _alarms(repository: Repository, report: Report) -> Alarms | None:
+def _alarms(repository: Repository, report: Report, rules: Rules) -> Alarms | None:
     """The result of stored audits; None without any."""
     from perfvcs.reports.audit import audit
 
     try:
-        found = audit(repository, "HEAD", series={change.series for change in report.changes})
+        found = audit(repository, "HEAD", series={change.series for change in report.changes}, rules=rules)
     except NothingToCompare:
         return None
     whole = found.tallies[-1]

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from perfvcs import __version__
+from perfvcs.check.sentence import criteria
 from perfvcs.text.characters import escaped, shorten
 
 if TYPE_CHECKING:
@@ -31,14 +32,15 @@ RULE = {
 def sarif(verdict: CiVerdict) -> bytes:
     """The log: a result per benchmark that became worse; without results where none did."""
     receipt = verdict.receipt.lines()
-    notifications = [] if verdict.word in ("degraded", "fine") else [_notification(verdict)]
+    plain = verdict.word in ("degraded", "fine") and verdict.report.judged_by.is_plain
+    notifications = [] if plain else [_notification(verdict)]
     run = {
         "tool": {"driver": {"name": "perfvcs", "version": __version__, "rules": [RULE]}},
         "automationDetails": {"id": "perf-ci/"},
         "columnKind": "unicodeCodePoints",
         "invocations": [{"executionSuccessful": verdict.word != "failed", "toolExecutionNotifications": notifications}],
         "results": [_result(alarm, receipt) for alarm in verdict.alarms[:MOST_SARIF_RESULTS]],
-        "properties": {"verdict": verdict.word, "errorReceipt": receipt},
+        "properties": {"verdict": verdict.word, "errorReceipt": receipt, "judgedBy": criteria(verdict.report)},
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return escaped(msgspec.json.format(msgspec.json.encode(log)).decode()).encode()
@@ -69,5 +71,6 @@ def _result(alarm: Alarm, receipt: list[str]) -> dict[str, Any]:
 
 
 def _notification(verdict: CiVerdict) -> dict[str, Any]:
-    level = {"failed": "error", "unsettled": "warning"}.get(verdict.word, "note")
+    usual = "note" if verdict.report.judged_by.is_plain else "warning"
+    level = {"failed": "error", "unsettled": "warning"}.get(verdict.word, usual)
     return {"level": level, "message": {"text": shorten(f"{verdict.headline()}.", MESSAGE_CHARACTERS)}}

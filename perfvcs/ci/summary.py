@@ -15,7 +15,7 @@ SAFE_NAME = re.compile(r"[\w.-]{1,60}", re.ASCII)
 BANNERS: dict[CiWord, str] = {
     "degraded": "CAUTION", "failed": "CAUTION", "unsettled": "WARNING", "untouched": "NOTE", "fine": "TIP",
 }  # fmt: skip
-PARTLY = "IMPORTANT"  # nothing changed as far as it is settled
+PARTLY = "IMPORTANT"  # nothing changed as far as it is settled, or by a judge that the change touches
 CUT = "\n\nThe rest does not fit here: the page and `report.json` have it.\n"
 
 
@@ -36,9 +36,10 @@ def summary(verdict: CiVerdict, most: int = SUMMARY) -> str:
 
 def _joined(verdict: CiVerdict, top: str, most: int, *, verbose: bool) -> str:
     """Banner, report, receipt and notes, the report cut where all of it does not fit."""
-    partly = verdict.word == "fine" and verdict.receipt.settled < verdict.receipt.comparisons
+    partly = verdict.receipt.settled < verdict.receipt.comparisons or not verdict.report.judged_by.is_plain
+    banner = PARTLY if partly and verdict.word in ("fine", "untouched") else BANNERS[verdict.word]
     pair = " → ".join(escape(revision(name)) for name in (verdict.report.baseline, verdict.report.target))
-    head = f"{top}> [!{PARTLY if partly else BANNERS[verdict.word]}]\n> **perf ci** {pair}: {escape(verdict.headline())}.\n\n"
+    head = f"{top}> [!{banner}]\n> **perf ci** {pair}: {escape(verdict.headline())}.\n\n"
     empty = not verdict.report.changes
     whole = "" if empty else markdown(verdict.report, causes=verdict.causes_by_unit, following=verdict.following, verbose=verbose)
     body = whole.partition("\n\n")[2]  # its first paragraph is the sentence

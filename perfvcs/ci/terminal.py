@@ -16,7 +16,8 @@ def lines(verdict: CiVerdict, width: int = COLUMNS) -> list[str]:
         found += [screen(verdict.report, causes=verdict.causes_by_unit, following=verdict.following, width=width), ""]
     if not verdict.report.changes or verdict.word in ("failed", "unsettled"):
         pair = f"{revision(verdict.report.baseline)} -> {revision(verdict.report.target)}"
-        found += wrap(f"{pair}: {verdict.headline()}", width, subsequent_indent="  ")
+        said = verdict.sentence() if verdict.report.changes else verdict.headline()
+        found += wrap(f"{pair}: {said}", width, subsequent_indent="  ")
     for line in verdict.receipt.lines():
         found += wrap(line, width, subsequent_indent="  ")
     for note in verdict.notes:

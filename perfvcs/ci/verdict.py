@@ -8,7 +8,7 @@ import msgspec
 
 from perfvcs.check.change import Change, Report
 from perfvcs.check.importance import JobUnit, entries
-from perfvcs.check.sentence import sentence
+from perfvcs.check.sentence import accepting, criteria, sentence
 from perfvcs.ci.receipt import Receipt
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.reports.check import DEGRADED, OPEN, exit_status
@@ -84,10 +84,20 @@ class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def speaks(self) -> bool:
         """Whether it is worth a comment that nobody asked for."""
-        return self.word in ("degraded", "failed", "unsettled") or bool(entries(self.report))
+        moved = self.word in ("degraded", "failed", "unsettled") or bool(entries(self.report))
+        return moved or not self.report.judged_by.is_plain
 
     def headline(self) -> str:
-        """All of it in a sentence, without a full stop."""
+        """All of it in a sentence, and by what it was judged where that needs to be said; without a full stop."""
+        return ". ".join(filter(None, [self.sentence(), criteria(self.report)]))
+
+    def sentence(self) -> str:
+        """The sentence alone."""
+        said = self._nothing()
+        return "; ".join(filter(None, [accepting(self.report), said])) if said else sentence(self.report)
+
+    def _nothing(self) -> str:
+        """Why nothing was measured or settled; empty where it was."""
         if self.word == "untouched":
             return f"Nothing was measured: {'; '.join(self.why[:NAMES_IN_SENTENCE])}"
         if self.word == "failed":
@@ -98,7 +108,7 @@ class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
                 "; ".join(self.why[:NAMES_IN_SENTENCE]) or f"{counted(count, 'comparison')} {plural(count, 'stays', 'stay')} open"
             )
             return f"Nothing could be settled: {why}"
-        return sentence(self.report)  # it may begin with a name
+        return ""  # the report says it; its sentence may begin with a name
 
 
 def word_of(report: Report, receipt: Receipt, *, failures: bool) -> CiWord:

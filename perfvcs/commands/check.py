@@ -176,8 +176,9 @@ def _require_trust(repository: Repository, checks: Sequence[Check], *, delta: fl
     from perfvcs.reports.audit import require
 
     if checks:
-        changes = [change for check in checks for change in check.report.changes]
-        require(repository, checks[-1].target, changes, delta=delta, method=method)
+        changes, last = [change for check in checks for change in check.report.changes], checks[-1]
+        rules = repository.criteria_reader.rules(last.baseline.commit, last.target.commit).rules
+        require(repository, last.target, changes, delta=delta, method=method, rules=rules)
 
 
 def _audit(

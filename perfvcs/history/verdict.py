@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from perfvcs.check.sessions import Centres, EarlierSessions, Unit
     from perfvcs.index.lines import Line
     from perfvcs.profile import Profile
+    from perfvcs.rules import Rules
     from perfvcs.summary import Header, Measured
 
-VERSION = 3  # of what is kept
+VERSION = 4  # of what is kept
 PAIRS_AT_ONCE = 64  # pairs whose profiles are in memory at once
 OPENED = 200  # profiles whose rows are read if a verdict needs them
 
@@ -109,7 +110,7 @@ def of_line(rows: PairVerdicts, line: Line, moved: float) -> Verdict | None:
 
 
 class Verdicts:
-    """The verdicts on pairs of commits, each as `perf check BEFORE AFTER` gives it from what is stored, by the project's own rules.
+    """The verdicts on pairs of commits, each as `perf check BEFORE AFTER` gives it from what is stored, by the rules of the earlier one.
 
     Without ``compute`` only those that are known already. ``along``: all ancestors with profiles of any commit asked about are among
     these commits, oldest first, which saves looking.
@@ -136,7 +137,8 @@ class Verdicts:
 
     def _asked(self, asked: Sequence[CommitPair]) -> dict[CommitPair, PairVerdicts]:
         self._marks = self._repository.index.marks()
-        key_of = keyed(f"verdicts {VERSION} {__version__} {self._repository.rules!r} {self._repository.former!r} {self._delta!r}")
+        self._repository.criteria_reader.ask(pair.before for pair in asked)
+        key_of = keyed(f"verdicts {VERSION} {__version__} {self._repository.former!r} {self._delta!r}")
         keys = {pair: key_of(*self._basis(pair)) for pair in asked}
         kept = self._repository.index.findings
         known = kept.recall(list(keys.values()), list[Verdict])
@@ -153,9 +155,13 @@ class Verdicts:
         return {(one.series, one.uid, one.size, one.metric, one.unit, one.better): one for one in self._accepted(pair, verdicts)}
 
     def _basis(self, pair: CommitPair) -> tuple[bytes, ...]:
-        """The input of the verdicts on a pair: its profiles, and those of the ancestors that show how much sessions differ."""
+        """The input of the verdicts on a pair: its rules, its profiles, and those of the ancestors that show how much sessions differ."""
         marks = [self._marks.get(commit, 0) for commit in (pair.before, *self._window(pair.after))]
-        return (*(text.encode() for text in pair), b"".join(mark.to_bytes(8, "little") for mark in marks))
+        texts = *pair, repr(self._rules(pair))
+        return (*(text.encode() for text in texts), b"".join(mark.to_bytes(8, "little") for mark in marks))
+
+    def _rules(self, pair: CommitPair) -> Rules:
+        return self._repository.criteria_reader.rules(pair.before, pair.after).rules
 
     def _window(self, commit: str) -> list[str]:
         """The commits whose sessions show how much a benchmark moves, oldest first, as in ``Repository.history``."""
@@ -189,7 +195,7 @@ class Verdicts:
                 for commit in (pair.before, pair.after)
             ]
             try:
-                report = compare(*sides, rules=self._repository.rules, delta=self._delta, history=pasts[here], read=read)
+                report = compare(*sides, rules=self._rules(pair), delta=self._delta, history=pasts[here], read=read)
             except _NotOpened:
                 return None
             return [Verdict.of(change) for change in report.changes]

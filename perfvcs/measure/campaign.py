@@ -256,6 +256,7 @@ def settle(
     from perfvcs.statistics.interim import schedule
 
     cells, config = request.apply(config)
+    rules = repository.criteria_reader.rules(pair[0].commit, pair[1].commit, committed=request.committed).rules
     outcome = CampaignOutcome(scheduler=request.scheduler)
     looks = schedule() if request.executions is None else (request.executions,)
     commits = [state.commit for state in pair if state.dirty is None]
@@ -276,7 +277,7 @@ def settle(
                 return sides is None or (
                     pairs < looks[-1]
                     and interim(
-                        sides[0], sides[1], pairs=pairs, most=looks[-1], delta=delta, within=within, rules=config.rules,
+                        sides[0], sides[1], pairs=pairs, most=looks[-1], delta=delta, within=within, rules=rules,
                         history=history,
                     ).pairs
                     is None

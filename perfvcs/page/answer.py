@@ -43,7 +43,7 @@ def answer(subject: Subject) -> Answer | None:
     said = brief(subject.report, subject.causes)
     notes = [*subject.report.failures, *subject.report.renamed]
     return Answer(
-        said.sentence, [_line(one) for one in said.jobs], said.hidden, [_line(one) for one in said.changes], said.left_out,
+        ". ".join(filter(None, [said.sentence, said.criteria])), [_line(one) for one in said.jobs], said.hidden, [_line(one) for one in said.changes], said.left_out,
         [*said.rest, *notes, *subject.following],
     )  # fmt: skip
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from perfvcs.measure.executor import Make
     from perfvcs.measure.progress import Progress
     from perfvcs.measure.request import Request
+    from perfvcs.rules import Rules
 
 LIMIT = 0.02  # false alarms that a gate is still trusted with
 AUDIT_CONFIDENCE = 0.95  # that the true rate is above the lower bound
@@ -141,20 +142,25 @@ def measure(
 
 def audit(
     repository: Repository, revision: str, *, delta: float | None = None, method: str = "auto",
-    series: Collection[str] | None = None,
+    series: Collection[str] | None = None, rules: Rules | None = None,
 ) -> Audit:  # fmt: skip
-    """What the A/A sessions stored on a revision and before show, of all jobs or of some series; raises NothingToCompare without any."""
+    """What the A/A sessions stored on a revision and before show, of all jobs or of some series; raises NothingToCompare without any.
+
+    ``rules`` are those of the check that is to be trusted, by default the present ones.
+    """
     state = repository.current(revision)
-    found = _audit(repository, state, delta=delta, method=method, series=series)
+    found = _audit(repository, state, delta=delta, method=method, series=series, rules=rules)
     if found is None:
         raise NothingToCompare(f"no A/A measurement is stored up to {state.name}: make one with `perf check --audit`")
     return found
 
 
-def require(repository: Repository, target: State, changes: Sequence[Change], *, delta: float | None, method: str) -> None:
+def require(
+    repository: Repository, target: State, changes: Sequence[Change], *, delta: float | None, method: str, rules: Rules
+) -> None:
     """Raises UntrustedGate where the audits stored for what was compared show more false alarms than a gate can have."""
     judged = {change.series for change in changes if change.word in JUDGED_WORDS}
-    found = _audit(repository, target, delta=delta, method=method, series=judged)
+    found = _audit(repository, target, delta=delta, method=method, series=judged, rules=rules)
     if found is not None and found.refused:
         raise UntrustedGate(
             f"the gate is refused: a revision against itself was called changed in {100 * found.rate:.1f} % of the comparisons "
@@ -183,11 +189,12 @@ def distrusted(repository: Repository) -> dict[str, str]:
 
 
 def _audit(
-    repository: Repository, state: State, *, delta: float | None, method: str, series: Collection[str] | None
-) -> Audit | None:
+    repository: Repository, state: State, *, delta: float | None, method: str, series: Collection[str] | None,
+    rules: Rules | None,
+) -> Audit | None:  # fmt: skip
     """The audit of what is stored; None where there is nothing to audit."""
     commits = [state.commit, *islice(repository.measured_ancestors(state.commit), NEAREST_ANCESTORS)]
-    every = records(repository, commits, delta=delta, method=method)
+    every = records(repository, commits, delta=delta, method=method, rules=rules)
     found = [one for one in every if series is None or one.series in series]
     if not found:
         return None

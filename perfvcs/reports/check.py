@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from perfvcs.check.importance import JobUnit
+    from perfvcs.criteria import Criteria
     from perfvcs.measure.campaign import CampaignOutcome
     from perfvcs.measure.executor import Make
     from perfvcs.measure.progress import Progress
@@ -136,10 +137,11 @@ def exit_status(report: Report, *, gate: bool = False, strict: bool = False) -> 
 
 def rendered(report: Report, form: Form, background: Callable[[], Background], *, verbose: bool = False) -> str:
     """A report in a form; the ``background`` is asked for unless the form is a line."""
+    from perfvcs.check.sentence import criteria
     from perfvcs.check.text import settlement, summary, text
 
     if form == "line":
-        return f"{summary(report)}; {settlement(report.comparisons)}"
+        return "; ".join(filter(None, [summary(report), settlement(report.comparisons), criteria(report)]))
     known = background()
     after = known.sentences
     if form == "text" and verbose:
@@ -176,16 +178,18 @@ def judge(
 
 
 def compared(
-    repository: Repository, baseline: State, target: State, *, method: str, delta: float | None, within: float | None = None
-) -> Check:
-    """The check of two states, in which all is settled that lies ``within`` a share.
+    repository: Repository, baseline: State, target: State, *, method: str, delta: float | None, within: float | None = None,
+    criteria: Criteria | None = None,
+) -> Check:  # fmt: skip
+    """The check of two states, in which all is settled that lies ``within`` a share; ``criteria`` as in ``Repository.compare``.
 
     What is remembered of the same comparison is not computed again. Raises NothingToCompare.
     """
     from perfvcs.check.document import decode
 
     memory, pair = repository.index.memory, (baseline.verdict_key, target.verdict_key)
-    basis = _basis(repository, baseline, target, method, delta, within)
+    criteria = criteria or repository.criteria(baseline, target)
+    basis = _basis(repository, baseline, target, criteria, method, delta, within)
     known = memory.recall(*pair)
     if known and known.basis == basis:
         with suppress(Malformed):  # a changed byte
@@ -193,9 +197,11 @@ def compared(
             _remember(repository, baseline, target, known.report, basis)  # as the last verdict
             return Check(repository, baseline, target, report)
     try:
-        report = inheriting(repository, repository.compare(baseline, target, method=method, delta=delta, within=within), target)
+        found = repository.compare(baseline, target, method=method, delta=delta, within=within, criteria=criteria)
+        report = inheriting(repository, found, target)
     except NothingToCompare:
-        report = inheriting(repository, Report(baseline=baseline.name, target=target.name, method=method, changes=[]), target)
+        nothing = Report(baseline=baseline.name, target=target.name, method=method, changes=[], judged_by=criteria.judged_by)
+        report = inheriting(repository, nothing, target)
         if not report.untouched:
             raise
     _remember(repository, baseline, target, msgspec.json.encode(report), basis)
@@ -208,7 +214,10 @@ def _remember(repository: Repository, baseline: State, target: State, report: by
         repository.index.memory.remember(baseline.verdict_key, target.verdict_key, report, basis)
 
 
-def _basis(repository: Repository, baseline: State, target: State, method: str, delta: float | None, within: float | None) -> str:
+def _basis(
+    repository: Repository, baseline: State, target: State, criteria: Criteria, method: str, delta: float | None,
+    within: float | None,
+) -> str:  # fmt: skip
     """The hash of all that a report from what is stored depends on: the profiles, the options, the project's own files, and our code."""
     project, accepted = repository.project, repository.acceptances
     path = project.root / RULES_FILE
@@ -216,7 +225,7 @@ def _basis(repository: Repository, baseline: State, target: State, method: str, 
     ended = [one.id for one in accepted if one.has_ended(date.today())]
     states = [(state.commit, state.dirty) for state in (baseline, target)]
     options = [method, delta, within, project.shallow]
-    about = [repository.index.head, states, options, text, accepted, ended, _code(), noted(repository, target)]
+    about = [repository.index.head, states, options, text, criteria, accepted, ended, _code(), noted(repository, target)]
     return hashlib.sha256(msgspec.json.encode(about)).hexdigest()
 
 
@@ -280,19 +289,23 @@ def measure(
             raise NothingToCompare(f"{target.name} has no ancestor to be compared with: name a baseline")
         baseline = nearest
     config = load(repository.project.root / RULES_FILE)
+    # before anything of the project runs, which could write to these files
+    criteria, _ = repository.criteria(baseline, target, committed=request.committed), repository.acceptances
     if select is not None:
         request = selected(repository, config, request, [(baseline, target)], progress, select)
-    settled = [] if request.executions else _settled(repository, baseline, target, method, delta, within)
+    settled = [] if request.executions else _settled(repository, baseline, target, criteria, method, delta, within)
     remaining = replace(request, settled=tuple(settled))
     if not remaining.apply(config)[0]:
-        return compared(repository, baseline, target, method=method, delta=delta, within=within)
+        return compared(repository, baseline, target, method=method, delta=delta, within=within, criteria=criteria)
     outcome, session = settle(
         repository, config, (baseline, target), remaining, progress, delta, within, executor or LocalExecutor
     )
     if not outcome.profiles:
         outcome.raise_failures()
         raise NothingToCompare(next(iter(outcome.warnings), f"nothing was measured on {target.name}: see `perf status`"))
-    report = repository.compare(baseline, target, method=method, delta=delta, within=within, session=session, settled=settled)
+    report = repository.compare(
+        baseline, target, method=method, delta=delta, within=within, session=session, settled=settled, criteria=criteria
+    )
     report = inheriting(repository, report, target) if select is not None else report
     _remember(repository, baseline, target, msgspec.json.encode(report))
     return Check(repository, baseline, target, report, outcome)
@@ -303,11 +316,14 @@ def _committed(repository: Repository, revision: str) -> State:
 
 
 def _settled(
-    repository: Repository, baseline: State, target: State, method: str, delta: float | None, within: float | None
-) -> list[str]:
+    repository: Repository, baseline: State, target: State, criteria: Criteria, method: str, delta: float | None,
+    within: float | None,
+) -> list[str]:  # fmt: skip
     """Labels of the jobs of which every comparison is decided already."""
     try:
-        changes = repository.compare(baseline, target, method=method, delta=delta, within=within).changes
+        changes = repository.compare(
+            baseline, target, method=method, delta=delta, within=within, criteria=criteria
+        ).changes
     except NothingToCompare:
         return []
     open_jobs = {change.job for change in changes if not change.settled}

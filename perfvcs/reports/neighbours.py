@@ -116,13 +116,18 @@ def _weight(check: Check) -> tuple[bool, float]:
 
 
 def _sentence(check: Check) -> Iterator[str]:
-    from perfvcs.check.sentence import sentence
+    from perfvcs.check.sentence import criteria, sentence
     from perfvcs.check.text import revision
 
     report = check.report
-    said = f"{revision(report.baseline)} -> {revision(report.target)}: {sentence(report)}"
-    lines = wrap(said, COLUMNS, subsequent_indent="  ")
-    yield from lines if len(lines) <= SENTENCE else [*lines[: SENTENCE - 1], f"{lines[SENTENCE - 1][: COLUMNS - 1]}…"]
+    yield from _wrapped(f"{revision(report.baseline)} -> {revision(report.target)}: {sentence(report)}")
+    if said := criteria(report):
+        yield from _wrapped(f"  {said}")
+
+
+def _wrapped(text: str) -> list[str]:
+    lines = wrap(text, COLUMNS, subsequent_indent="  ")
+    return lines if len(lines) <= SENTENCE else [*lines[: SENTENCE - 1], f"{lines[SENTENCE - 1][: COLUMNS - 1]}…"]
 
 
 def has_news(check: Check) -> bool:

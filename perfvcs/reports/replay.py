@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check.change import Change, Report
     from perfvcs.repository import Repository
+    from perfvcs.rules import Rules
 
 CALLED = ("degradation", "improvement")
 JUDGED_WORDS = (*CALLED, "same", "inconclusive", "suspected")
@@ -60,11 +61,12 @@ class ReplayRecord(msgspec.Struct, frozen=True):
 
 
 def records(
-    repository: Repository, commits: Sequence[str], *, delta: float | None, method: str, by_host: bool = False
-) -> list[ReplayRecord]:
+    repository: Repository, commits: Sequence[str], *, delta: float | None, method: str, by_host: bool = False,
+    rules: Rules | None = None,
+) -> list[ReplayRecord]:  # fmt: skip
     """What the newest A/A sessions on some commits show, compared like `perf check` does with as many executions as perf.toml says.
 
-    ``by_host``: what each host of a session shows alone, whatever others do.
+    ``rules`` are those of the check, by default the present ones. ``by_host``: what each host of a session shows alone, whatever others do.
     Replaying takes seconds, so that the newest results are kept in ``.perf/audits.json``, which can be deleted at any time.
     """
     twins = pairs_of(repository.index.headers(commits))
@@ -72,7 +74,8 @@ def records(
         return []
     from perfvcs.check import compare, earlier_sessions
 
-    counts, rules = counts_of(repository, commits[0]), repository.rules
+    counts = counts_of(repository, commits[0])
+    rules = repository.rules if rules is None else rules
     paths = [[header.path for pair in pairs for header in pair] for pairs in twins.values()]
     about = msgspec.json.encode(
         [__version__, delta, method, repr(rules), sorted(counts.items()), paths, SUBSETS, BUDGET, by_host]

@@ -1,0 +1,185 @@
+"""What differs between two versions of a project in what measures it: perf.toml, the overlay, and the benchmark's own files."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from perfvcs.git.files import LINK, ChangedFile
+from perfvcs.rules import RULES_FILE
+from perfvcs.text.characters import shorten
+from perfvcs.text.words import counted
+
+MOST_PARTS = 4  # differences of perf.toml that are named
+PART, VALUE = 60, 16  # characters of one, and of a value in it
+Table = Mapping[str, Any]
+
+# what is called so measures or tests, whether a command names it or not
+BENCHMARK = re.compile(
+    r"(?:.*/)?(?:(?:asv_)?bench(?:es|marks?)?|perf)/.+|(?:.*/)?(?:bench[^/]*|[^/]*[-_.]bench(?:marks?)?)\.[^/.]+", re.IGNORECASE
+)
+TEST = re.compile(r"(?:.*/)?(?:test_[^/]*\.py|[^/]*_test\.(?:py|go)|conftest\.py)")
+TESTING = re.compile(r"\bpytest\b|\bgo test\b")
+SERVICE = re.compile(r"\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.yml")
+MADE = re.compile(r"(?:.*/)?__pycache__/.*")
+
+
+def of_settings(old: Table | None, new: Table | None, *, ignored: bool) -> str:
+    """What differs between two perf.toml, in brackets behind its name; empty where only its writing does.
+
+    ``ignored``: the newer rules have no effect.
+    """
+    if old is None or new is None:
+        return "" if old == new else f"{RULES_FILE} ({'new' if old is None else 'removed'})"
+    keys = sorted({*old, *new} - {"job", "check", "check_rules"})
+    parts = [*_rules(old, new, ignored=ignored), *_jobs(old, new)]
+    parts += [key for key in keys if old.get(key) != new.get(key)]
+    if not parts:
+        return ""
+    shown = [shorten(part, PART) for part in parts[:MOST_PARTS]]
+    more = [f"{len(parts) - MOST_PARTS:,} more"] if len(parts) > MOST_PARTS else []
+    return f"{RULES_FILE} ({'; '.join([*shown, *more])})"
+
+
+def _rules(old: Table, new: Table, *, ignored: bool) -> Iterator[str]:
+    """Of the ``[[check]]`` tables those that came, went or changed."""
+    before, after = _tables(old, "check"), _tables(new, "check")
+    gone, came = [one for one in before if one not in after], [one for one in after if one not in before]
+    mark = ", ignored" if ignored else ""
+    if len(gone) == len(came):
+        for first, last in zip(gone, came, strict=True):
+            yield f"[[check]] {', '.join(_keys(first, last))}{mark}"
+    else:
+        yield from (f"new [[check]] {_written(table)}{mark}" for table in came)
+        yield from (f"without [[check]] {_written(table)}{mark}" for table in gone)
+    if not gone and not came and (before != after or old.get("check_rules") != new.get("check_rules")):
+        yield f"the order of the [[check]] tables{mark}"
+
+
+def _jobs(old: Table, new: Table) -> Iterator[str]:
+    """Of the jobs those that came, went or changed."""
+    before, after = _by_name(_tables(old, "job")), _by_name(_tables(new, "job"))
+    for name in dict.fromkeys([*before, *after]):
+        called = f"job {shorten(name, PART // 2)}"
+        if name not in after:
+            yield f"{called} removed"
+        elif name not in before:
+            yield f"{called} new"
+        elif before[name] != after[name]:
+            changed = zip(before[name], after[name], strict=False)
+            yield f"{called}: {', '.join(key for pair in changed for key in _keys(*pair)) or 'others of that name'}"
+
+
+def _by_name(tables: Iterable[Table]) -> dict[str, list[Table]]:
+    found: dict[str, list[Table]] = {}
+    for table in tables:
+        command = table.get("cmd")
+        first = command[0] if isinstance(command, list) and command else command
+        found.setdefault(str(table.get("name") or first), []).append(table)
+    return found
+
+
+def _tables(settings: Table, key: str) -> list[Table]:
+    """The tables of a list; what is not one is somebody else's to complain of."""
+    found = settings.get(key)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _keys(old: Table, new: Table) -> Iterator[str]:
+    """The keys that differ, with both values where these are short."""
+    for key in dict.fromkeys([*old, *new]):
+        before, after = old.get(key), new.get(key)
+        if before == after:
+            continue
+        if before is None or after is None:
+            yield f"{key} {_value(after)}".rstrip() if before is None else f"no {key}"
+        else:
+            values = _value(before), _value(after)
+            yield f"{key} {' -> '.join(values)}" if all(values) else key
+
+
+def _written(table: Table) -> str:
+    return ", ".join(f"{key} {_value(value)}".rstrip() for key, value in table.items())
+
+
+def _value(value: object) -> str:
+    """A short value as it is; empty for others."""
+    said = value if isinstance(value, str) else str(value)
+    return said if isinstance(value, str | int | float) and len(said) <= VALUE else ""
+
+
+def of_files(old: Table, new: Table, changed: Sequence[ChangedFile]) -> list[str]:
+    """Of files that differ those that measure, by kind: the overlay, workloads, benchmarks, tests that a job runs, and the service's jobs.
+
+    A file that a command names may be the program itself: where nothing else changed, it is not listed. New tests are not.
+    """
+    both = [old, new]
+    overlay = [entry for table in both for entry in _texts(table.get("overlay"))]
+    named, tests = {path for table in both for path in _named(table)}, any(map(_runs_tests, both))
+    others = {file.path for file in changed} - named - {RULES_FILE}
+    kinds: dict[str, list[str]] = {kind: [] for kind in ("overlay", "benchmark", "test", "service's job")}
+    for file in changed:
+        path = file.path
+        if any(path == entry or path.startswith(f"{entry}/") for entry in map(_path, overlay)):
+            kinds["overlay"].append(path)
+        elif (path in named and others) or BENCHMARK.fullmatch(path):
+            kinds["benchmark"].append(path)
+        elif tests and TEST.fullmatch(path) and (file.status != "A" or path.endswith("conftest.py")):
+            kinds["test"].append(path)
+        elif SERVICE.fullmatch(path):
+            kinds["service's job"].append(path)
+    return [f"the {kind} {_first(paths)}" for kind, paths in kinds.items() if paths]
+
+
+def _first(paths: Sequence[str]) -> str:
+    more = f" and {counted(len(paths) - 1, 'more file')}" if len(paths) > 1 else ""
+    return f"{shorten(paths[0], PART)}{more}"
+
+
+def _named(settings: Table) -> Iterator[str]:
+    """The paths that commands and workloads may name."""
+    for command in _texts(settings.get("build")):
+        yield from _paths(command)
+    for job in _tables(settings, "job"):
+        for key in ("cmd", "args", "workloads"):
+            for text in _texts(job.get(key)):
+                yield from _paths(text)
+        for workload in _tables(job, "workloads"):
+            for text in workload.values():
+                yield from _paths(text) if isinstance(text, str) else ()
+
+
+def _paths(command: str) -> Iterator[str]:
+    """The words of a command as paths, and the files of a Python module behind ``-m``."""
+    try:
+        words = shlex.split(command)
+    except ValueError:  # a quotation mark alone
+        words = command.split()
+    yield from map(_path, words)
+    for place, word in enumerate(words[:-1]):
+        if word == "-m":
+            base = words[place + 1].replace(".", "/")
+            yield from (f"{folder}{base}{end}" for folder in ("", "src/") for end in (".py", "/__main__.py"))
+
+
+def _path(word: str) -> str:
+    return str(PurePosixPath(word))
+
+
+def _texts(value: object) -> list[str]:
+    """The texts of a key that has one, or a list of them."""
+    several = value if isinstance(value, list) else [value]
+    return [one for one in several if isinstance(one, str)]
+
+
+def _runs_tests(settings: Table) -> bool:
+    jobs = _tables(settings, "job")
+    commands = (text for job in jobs for key in ("cmd", "args") for text in _texts(job.get(key)))
+    return any(map(TESTING.search, commands)) or any("pytest" in _collectors(job) for job in jobs)
+
+
+def _collectors(job: Table) -> list[object]:
+    return [*_texts(job.get("collectors")), *(one.get("name") for one in _tables(job, "collectors"))]
