@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec.structs import replace
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from perfvcs.jobs.differences import Table
     from perfvcs.state import State
 
+Whose = Literal["", "baseline", "target", "working tree"]
 REASON, ACCEPTED = 160, 80  # characters of why a file cannot be used, and of what is accepted
 
 
@@ -52,12 +53,12 @@ class CriteriaReader:
 
     def __init__(self, project: Project) -> None:
         self._project = project
-        self._files = CommittedFiles(project, (RULES_FILE, REGISTER_FILE))
+        self._files = CommittedFiles(project)
         self._rules: dict[CommittedFile, Rules | str] = {}
 
     def ask(self, commits: Iterable[str]) -> None:
-        """Read at once which files many commits have."""
-        self._files.ask(commits)
+        """Ask git at once for the perf.toml of many commits."""
+        self._files.ask(commits, RULES_FILE)
 
     def of(
         self, baseline: State, target: State, *, committed: bool = False, changed: Callable[[], Sequence[str]] | None = None
@@ -67,6 +68,7 @@ class CriteriaReader:
         ``changed`` gives the files that the working tree changes, where it is the target. Raises BadConfig where its rules cannot be used.
         """
         old, new = baseline.commit, target.commit
+        self._files.ask([old, new], RULES_FILE, REGISTER_FILE)
         rules, judged_by = self.rules(old, new, committed=committed)
         if old == new and changed is None:
             return Criteria(rules, judged_by)
@@ -83,19 +85,24 @@ class CriteriaReader:
     def rules(self, baseline: str, target: str, *, committed: bool = False) -> Criteria:
         """The rules alone, for one commit against another."""
         own = self._rules_of(baseline)
-        if not committed and (edited := self._edited) is not None:
-            remark = "" if edited == own else f"the [[check]] tables that judge are not committed in {RULES_FILE}"
-            return Criteria(edited, JudgedBy(rules="working tree", remark=remark))
+        if not committed and self._edited is not None:
+            remark = f"the [[check]] tables that judge are not committed in {RULES_FILE}"
+            return Criteria(self._edited, _by("working tree", "" if self._edited == own else remark))
         if isinstance(own, Rules):
-            return Criteria(own, JudgedBy(rules="baseline"))
+            return Criteria(own, _by("baseline"))
         theirs = self._rules_of(target)
-        rules, whose = (theirs, "target") if isinstance(theirs, Rules) else (self._present or Rules(), "working tree")
+        whose: Whose = "target" if isinstance(theirs, Rules) else "working tree"
+        rules = theirs if isinstance(theirs, Rules) else self._present or Rules()
+        if not own and not rules.rules:
+            return Criteria(rules, _by(whose))
         why = f"that of the baseline cannot be used: {own}" if own else "the baseline has none"
-        remark = f"the [[check]] tables that judge are those of the {whose}'s {RULES_FILE}, {why}" if own or rules.rules else ""
-        return Criteria(rules, JudgedBy(rules=whose, remark=remark))
+        remark = f"the [[check]] tables that judge are those of the {whose}'s {RULES_FILE}, {why}"
+        return Criteria(rules, _by(whose, remark))
 
     def _rules_of(self, commit: str) -> Rules | str:
         """The rules of a commit; why they cannot be used, empty where there is no perf.toml."""
+        if not commit:
+            return ""
         key = self._files.of(commit, RULES_FILE)
         if key not in self._rules:
             table, problem = self._tables(commit)
@@ -118,8 +125,9 @@ class CriteriaReader:
     @cached_property
     def _edited(self) -> Rules | None:
         """The rules of the working tree, where they are not those of HEAD."""
-        head = self._rules_of(self._project.head) if self._project.head else ""
-        return None if self._present == (head or Rules()) else self._present
+        head = self._rules_of(self._project.head or "")
+        committed = head if isinstance(head, Rules) else Rules()
+        return None if self._present == committed else self._present
 
     def _tables(self, commit: str | None) -> _Settings:
         """The tables of perf.toml in a commit; None: in the working tree."""
@@ -164,6 +172,10 @@ class CriteriaReader:
 
     def _mode(self, path: str) -> str:
         return LINK if (self._project.root / path).is_symlink() else ""
+
+
+def _by(whose: Whose, remark: str = "") -> JudgedBy:
+    return JudgedBy(rules=whose, remark=remark)
 
 
 def _rules(table: Table) -> Rules | str:

@@ -330,9 +330,7 @@ class Repository:
             sides[0], sides[1], method=method, rules=criteria.rules, delta=delta, within=within, history=history,
             read=self.profiles, overall=True,
         )  # fmt: skip
-        report = msgspec.structs.replace(
-            report, baseline=baseline.name, target=target.name, judged_by=criteria.judged_by
-        )
+        report = msgspec.structs.replace(report, baseline=baseline.name, target=target.name, judged_by=criteria.judged_by)
         return msgspec.structs.replace(report, changes=self.accepted(report.changes, baseline, target))
 
     @cached_property

@@ -39,7 +39,8 @@ class BriefLine(msgspec.Struct, frozen=True):
 class Brief(msgspec.Struct, frozen=True):
     """A report in brief: a sentence for the whole, a line per job, the changes, and a line for everything else.
 
-    ``criteria`` belong to the sentence: by what it was judged, where that needs to be said. ``hidden`` jobs and ``left_out`` changes are not listed.
+    ``criteria`` belong to the sentence: by what it was judged, where that needs to be said.
+    ``hidden`` jobs and ``left_out`` changes are not listed.
     """
 
     sentence: str

@@ -29,7 +29,10 @@ def headline(report: Report) -> str:
 
 
 def criteria(report: Report) -> str:
-    """In sentences, what the target changes about how it is judged, and whose rules judged if not the baseline's; empty where there is nothing to say."""
+    """What the target changes about how it is judged, and who judged if not the baseline's rules, in sentences.
+
+    Empty where there is nothing to say.
+    """
     by = report.judged_by
     said = [by.remark[:1].upper() + shorten(by.remark[1:], CRITERION)] if by.remark else []
     if by.differences:

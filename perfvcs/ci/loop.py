@@ -97,7 +97,7 @@ def judge(repository: Repository, wanted: LoopRequest, progress: Progress) -> tu
     check, why = _measured(repository, wanted, ends, heard, criteria.judged_by)
     outcome, report = check.outcome, check.report
     pairs = [profile.design.executions for profile in outcome.profiles] if outcome else []
-    errors = receipt(repository, report, criteria.rules, pairs)
+    errors = receipt(repository, report, pairs, criteria.rules)
     word = "untouched" if wanted.baseline == wanted.target else word_of(report, errors, failures=bool(heard.failed))
     if word == "untouched":
         why = [_why(repository, wanted)]

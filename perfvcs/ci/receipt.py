@@ -79,8 +79,8 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
         return f", in {'-'.join(f'{count}' for count in dict.fromkeys(self.pairs))} pairs each" if self.pairs else ""
 
 
-def receipt(repository: Repository, report: Report, rules: Rules, pairs: Sequence[int]) -> Receipt:
-    """The receipt of a report by some rules on the jobs that took so many ``pairs``."""
+def receipt(repository: Repository, report: Report, pairs: Sequence[int], rules: Rules | None = None) -> Receipt:
+    """The receipt of a report on the jobs that took so many ``pairs``; ``rules`` are those that judged, by default the present ones."""
     compared = [change for change in report.comparisons if change.word != "not comparable"]
     return Receipt(
         comparisons=len(report.comparisons), settled=sum(change.settled for change in report.comparisons),
@@ -130,7 +130,7 @@ def _smallest(spread: _Spread) -> float:
     return exp(found) - 1
 
 
-def _alarms(repository: Repository, report: Report, rules: Rules) -> Alarms | None:
+def _alarms(repository: Repository, report: Report, rules: Rules | None) -> Alarms | None:
     """The result of stored audits; None without any."""
     from perfvcs.reports.audit import audit
 

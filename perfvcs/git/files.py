@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import product
 from typing import NamedTuple
 
 from perfvcs.git.project import Project
@@ -35,29 +36,32 @@ class ChangedFile(NamedTuple):
     status: str
     mode: str
 
+    @property
+    def added(self) -> bool:
+        """Whether the older commit does not have it."""
+        return self.status == "A"
+
 
 class CommittedFiles:
-    """The files of some names in a project's commits; git is asked once for each commit, and once for each content."""
+    """Files in a project's commits; git is asked once for each file of each commit, and once for each content."""
 
-    def __init__(self, project: Project, names: Iterable[str]) -> None:
+    def __init__(self, project: Project) -> None:
         self._project = project
-        self._names = tuple(names)
         self._known: dict[tuple[str, str], CommittedFile] = {}
         self._texts: dict[str, str] = {}
 
-    def ask(self, commits: Iterable[str]) -> None:
-        """Ask git for many commits at once."""
-        missing = [commit for commit in dict.fromkeys(commits) if (commit, self._names[0]) not in self._known]
-        if not missing:
-            return
-        wanted = [(commit, name) for commit in missing for name in self._names]
-        asked = "".join(f"{commit}:{name}\n" for commit, name in wanted)
-        answer = self._project.git("cat-file", "--batch-check", "--follow-symlinks", text=asked)
-        self._known |= zip(wanted, _answers(answer.encode("utf-8", "surrogateescape")), strict=True)
+    def ask(self, commits: Iterable[str], *names: str) -> None:
+        """Ask git at once what many commits have under some names."""
+        wanted = [one for one in product(dict.fromkeys(commits), names) if one not in self._known]
+        if wanted:
+            asked = "".join(f"{commit}:{name}\n" for commit, name in wanted)
+            said = self._project.git("cat-file", "--batch-check", "--follow-symlinks", text=asked)
+            answers = _answers(said.encode("utf-8", "surrogateescape"))
+            self._known |= zip(wanted, answers, strict=True)
 
     def of(self, commit: str, name: str) -> CommittedFile:
-        """What a commit has under one of the names."""
-        self.ask([commit])
+        """What a commit has under a name."""
+        self.ask([commit], name)
         return self._known[commit, name]
 
     def text(self, commit: str, name: str, most: int) -> str | None:
@@ -100,5 +104,8 @@ def changed_files(project: Project, old: str, new: str) -> list[ChangedFile]:
     """The files that differ between two commits; one that was renamed is two."""
     compare = ("diff-tree", "-r", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
     fields = project.git(*compare, old, new).split("\0")
-    entries = (field.split(" ") for field in fields[:-1:2])
-    return [ChangedFile(path, entry[4], entry[1]) for entry, path in zip(entries, fields[1::2], strict=True)]
+    found = []
+    for entry, path in zip(fields[:-1:2], fields[1::2], strict=True):
+        _, mode, _, _, status = entry.split(" ")
+        found.append(ChangedFile(path, status, mode))
+    return found

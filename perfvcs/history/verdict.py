@@ -137,7 +137,7 @@ class Verdicts:
 
     def _asked(self, asked: Sequence[CommitPair]) -> dict[CommitPair, PairVerdicts]:
         self._marks = self._repository.index.marks()
-        self._repository.criteria_reader.ask(pair.before for pair in asked)
+        self._repository.criteria_reader.ask(commit for pair in asked for commit in (pair.before, pair.after))
         key_of = keyed(f"verdicts {VERSION} {__version__} {self._repository.former!r} {self._delta!r}")
         keys = {pair: key_of(*self._basis(pair)) for pair in asked}
         kept = self._repository.index.findings

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
-from perfvcs.git.files import LINK, ChangedFile
+from perfvcs.git.files import ChangedFile
 from perfvcs.rules import RULES_FILE
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted
@@ -19,12 +21,14 @@ Table = Mapping[str, Any]
 
 # what is called so measures or tests, whether a command names it or not
 BENCHMARK = re.compile(
-    r"(?:.*/)?(?:(?:asv_)?bench(?:es|marks?)?|perf)/.+|(?:.*/)?(?:bench[^/]*|[^/]*[-_.]bench(?:marks?)?)\.[^/.]+", re.IGNORECASE
+    r"(?:.*/)?(?:(?:asv_)?bench(?:es|marks?)?|perf)/.+"
+    r"|(?:.*/)?(?:bench[^/]*|[^/]*[-_.]bench(?:marks?)?)\.[^/.]+",
+    re.IGNORECASE,
 )
 TEST = re.compile(r"(?:.*/)?(?:test_[^/]*\.py|[^/]*_test\.(?:py|go)|conftest\.py)")
 TESTING = re.compile(r"\bpytest\b|\bgo test\b")
 SERVICE = re.compile(r"\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.yml")
-MADE = re.compile(r"(?:.*/)?__pycache__/.*")
+KINDS = ("overlay", "workload", "benchmark", "test", "service's job")
 
 
 def of_settings(old: Table | None, new: Table | None, *, ignored: bool) -> str:
@@ -47,7 +51,9 @@ def of_settings(old: Table | None, new: Table | None, *, ignored: bool) -> str:
 def _rules(old: Table, new: Table, *, ignored: bool) -> Iterator[str]:
     """Of the ``[[check]]`` tables those that came, went or changed."""
     before, after = _tables(old, "check"), _tables(new, "check")
-    gone, came = [one for one in before if one not in after], [one for one in after if one not in before]
+    gone = [one for one in before if one not in after]
+    came = [one for one in after if one not in before]
+    moved = before != after or old.get("check_rules") != new.get("check_rules")
     mark = ", ignored" if ignored else ""
     if len(gone) == len(came):
         for first, last in zip(gone, came, strict=True):
@@ -55,7 +61,7 @@ def _rules(old: Table, new: Table, *, ignored: bool) -> Iterator[str]:
     else:
         yield from (f"new [[check]] {_written(table)}{mark}" for table in came)
         yield from (f"without [[check]] {_written(table)}{mark}" for table in gone)
-    if not gone and not came and (before != after or old.get("check_rules") != new.get("check_rules")):
+    if moved and not gone and not came:
         yield f"the order of the [[check]] tables{mark}"
 
 
@@ -69,8 +75,9 @@ def _jobs(old: Table, new: Table) -> Iterator[str]:
         elif name not in before:
             yield f"{called} new"
         elif before[name] != after[name]:
-            changed = zip(before[name], after[name], strict=False)
-            yield f"{called}: {', '.join(key for pair in changed for key in _keys(*pair)) or 'others of that name'}"
+            pairs = zip(before[name], after[name], strict=False)
+            keys = [key for pair in pairs for key in _keys(*pair)]
+            yield f"{called}: {', '.join(keys) or 'others of that name'}"
 
 
 def _by_name(tables: Iterable[Table]) -> dict[str, list[Table]]:
@@ -112,26 +119,39 @@ def _value(value: object) -> str:
 
 
 def of_files(old: Table, new: Table, changed: Sequence[ChangedFile]) -> list[str]:
-    """Of files that differ those that measure, by kind: the overlay, workloads, benchmarks, tests that a job runs, and the service's jobs.
+    """Of files that differ those that measure, by kind: see ``KINDS``.
 
-    A file that a command names may be the program itself: where nothing else changed, it is not listed. New tests are not.
+    A file that a command names may be the program itself: it is not listed where nothing else
+    changed. New tests are not listed.
     """
     both = [old, new]
     overlay = [entry for table in both for entry in _texts(table.get("overlay"))]
-    named, tests = {path for table in both for path in _named(table)}, any(map(_runs_tests, both))
+    jobs = [job for table in both for job in _tables(table, "job")]
+    workloads = [entry for job in jobs for entry in _texts(job.get("workloads"))]
+    named = {path for table in both for path in _named(table)}
+    tests = any(map(_runs_tests, both))
     others = {file.path for file in changed} - named - {RULES_FILE}
-    kinds: dict[str, list[str]] = {kind: [] for kind in ("overlay", "benchmark", "test", "service's job")}
+    kinds: dict[str, list[str]] = defaultdict(list)
     for file in changed:
         path = file.path
-        if any(path == entry or path.startswith(f"{entry}/") for entry in map(_path, overlay)):
+        if "__pycache__" in path:
+            continue
+        if _is_in(path, overlay):
             kinds["overlay"].append(path)
+        elif _is_in(path, workloads):
+            kinds["workload"].append(path)
         elif (path in named and others) or BENCHMARK.fullmatch(path):
             kinds["benchmark"].append(path)
-        elif tests and TEST.fullmatch(path) and (file.status != "A" or path.endswith("conftest.py")):
+        elif tests and TEST.fullmatch(path) and (path.endswith("conftest.py") or not file.added):
             kinds["test"].append(path)
         elif SERVICE.fullmatch(path):
             kinds["service's job"].append(path)
-    return [f"the {kind} {_first(paths)}" for kind, paths in kinds.items() if paths]
+    return [f"the {kind} {_first(kinds[kind])}" for kind in KINDS if kind in kinds]
+
+
+def _is_in(path: str, entries: Iterable[str]) -> bool:
+    """Whether a file is one of some entries, or in a folder that is one."""
+    return any(path == entry or path.startswith(f"{entry}/") for entry in map(_path, entries))
 
 
 def _first(paths: Sequence[str]) -> str:
@@ -140,11 +160,11 @@ def _first(paths: Sequence[str]) -> str:
 
 
 def _named(settings: Table) -> Iterator[str]:
-    """The paths that commands and workloads may name."""
+    """The paths that commands may name, those that make workloads too."""
     for command in _texts(settings.get("build")):
         yield from _paths(command)
     for job in _tables(settings, "job"):
-        for key in ("cmd", "args", "workloads"):
+        for key in ("cmd", "args"):
             for text in _texts(job.get(key)):
                 yield from _paths(text)
         for workload in _tables(job, "workloads"):
@@ -159,10 +179,10 @@ def _paths(command: str) -> Iterator[str]:
     except ValueError:  # a quotation mark alone
         words = command.split()
     yield from map(_path, words)
-    for place, word in enumerate(words[:-1]):
-        if word == "-m":
-            base = words[place + 1].replace(".", "/")
-            yield from (f"{folder}{base}{end}" for folder in ("", "src/") for end in (".py", "/__main__.py"))
+    for option, module in pairwise(words):
+        base = module.replace(".", "/")
+        if option == "-m":
+            yield from (f"{base}.py", f"{base}/__main__.py", f"src/{base}.py", f"src/{base}/__main__.py")
 
 
 def _path(word: str) -> str:
@@ -182,4 +202,5 @@ def _runs_tests(settings: Table) -> bool:
 
 
 def _collectors(job: Table) -> list[object]:
-    return [*_texts(job.get("collectors")), *(one.get("name") for one in _tables(job, "collectors"))]
+    options = _tables(job, "collectors")
+    return [*_texts(job.get("collectors")), *(table.get("name") for table in options)]

@@ -41,9 +41,10 @@ def answer(subject: Subject) -> Answer | None:
     if subject.report is None or not subject.report.changes:
         return None
     said = brief(subject.report, subject.causes)
+    first = ". ".join(filter(None, [said.sentence, said.criteria]))
     notes = [*subject.report.failures, *subject.report.renamed]
     return Answer(
-        ". ".join(filter(None, [said.sentence, said.criteria])), [_line(one) for one in said.jobs], said.hidden, [_line(one) for one in said.changes], said.left_out,
+        first, [_line(one) for one in said.jobs], said.hidden, [_line(one) for one in said.changes], said.left_out,
         [*said.rest, *notes, *subject.following],
     )  # fmt: skip
 

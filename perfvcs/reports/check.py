@@ -321,10 +321,8 @@ def _settled(
 ) -> list[str]:  # fmt: skip
     """Labels of the jobs of which every comparison is decided already."""
     try:
-        changes = repository.compare(
-            baseline, target, method=method, delta=delta, within=within, criteria=criteria
-        ).changes
+        found = repository.compare(baseline, target, method=method, delta=delta, within=within, criteria=criteria)
     except NothingToCompare:
         return []
-    open_jobs = {change.job for change in changes if not change.settled}
-    return list(dict.fromkeys(change.job for change in changes if change.job not in open_jobs))
+    open_jobs = {change.job for change in found.changes if not change.settled}
+    return list(dict.fromkeys(change.job for change in found.changes if change.job not in open_jobs))
