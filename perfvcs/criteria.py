@@ -195,7 +195,7 @@ def _settings(before: _Settings, after: _Settings, files: Iterable[ChangedFile],
         return [f"{RULES_FILE} (cannot be used: {after.problem})"]
     if any(file.path == RULES_FILE and file.mode == LINK for file in files):
         return [f"{RULES_FILE} (a link)"]
-    said = of_settings(before.table, after.table, ignored=ignored)
+    said = "" if before.problem else of_settings(before.table, after.table, ignored=ignored)
     return [said] if said else []
 
 

@@ -74,7 +74,8 @@ class CommittedFiles:
         if found.size > most:
             raise Unreadable(f"it has more than {most:,} bytes")
         if found.blob not in self._texts:
-            self._texts[found.blob] = self._project.git("cat-file", "blob", found.blob)
+            # git's output comes without its last line end, and TOML takes no carriage return alone
+            self._texts[found.blob] = self._project.git("cat-file", "blob", found.blob) + "\n"
         text = self._texts[found.blob]
         try:
             text.encode()

@@ -17,6 +17,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
 
 from perfvcs.check import Report, compare
+from perfvcs.check.change import JudgedBy
 from perfvcs.ci import artifacts, junit, summary
 from perfvcs.ci.annotations import obeying_nothing, workflow_commands
 from perfvcs.ci.artifacts import REPORTS, document
@@ -72,12 +73,43 @@ UNTOUCHED = verdict(
 FAILED = verdict("failed", Report(baseline="1", target="2", method="auto", changes=[]), why=["sort on 2: exited with status 1"])
 
 
-@pytest.fixture(params=["degraded", "many", "unsettled", "untouched", "failed", "fine"])
+JUDGED = JudgedBy(
+    rules="target", remark="the tables are those of the target", accepts=["sort: wall time +490 %", HOSTILE],
+    differences=["perf.toml (job sort removed)", f"the overlay {HOSTILE}"],
+)  # fmt: skip
+
+
+@pytest.fixture(params=["degraded", "many", "unsettled", "untouched", "failed", "fine", "judged"])
 def every(request: pytest.FixtureRequest, degraded: CiVerdict, many: CiVerdict) -> CiVerdict:
     fine = verdict("fine", report(1.0))
-    return {"degraded": degraded, "many": many, "unsettled": UNSETTLED, "untouched": UNTOUCHED, "failed": FAILED, "fine": fine}[
-        request.param
-    ]
+    judged = verdict("fine", report(1.0, judged_by=JUDGED))
+    return {
+        "degraded": degraded, "many": many, "unsettled": UNSETTLED, "untouched": UNTOUCHED, "failed": FAILED, "fine": fine,
+        "judged": judged,
+    }[request.param]  # fmt: skip
+
+
+@pytest.mark.parametrize("word", ["fine", "failed", "unsettled", "untouched"])
+def test_what_a_change_does_to_its_judge_is_in_every_report_whatever_came_of_it(word: str) -> None:
+    found = verdict(word, report(1.0, judged_by=JUDGED), why=["so it is"])
+    said = ("This change also changes how it is judged: perf.toml (job sort removed), the overlay", "The tables are those of the target")
+    first = "this change accepts 2 degradations of its own (sort: wall time +490 %"
+    forms = {name: render(found).decode() for name, render in REPORTS.items() if name != "metrics.txt"}
+    forms |= {"comment": summary.comment(found, "main"), "annotations": "\n".join(workflow_commands(found))}
+    for name, text in forms.items():
+        plain = re.sub(r"\\([^n])", r"\1", text)
+        assert all(one in plain for one in (*said, first)), name
+    assert found.speaks
+    assert "::warning title=perf ci::" in forms["annotations"]
+    assert forms["comment"].splitlines()[1] in ("> [!IMPORTANT]", "> [!CAUTION]", "> [!WARNING]")
+    assert "perf_judge_differences 4.0" in open_metrics(found).decode()
+
+
+def test_a_change_that_leaves_its_judge_alone_says_nothing_of_it() -> None:
+    found = verdict("fine", report(1.0, judged_by=JudgedBy(rules="baseline")))
+    assert not found.speaks
+    assert not any(b"judged:" in render(found) for render in REPORTS.values())
+    assert code_quality(found) == b"[]"
 
 
 def test_sarif_is_what_its_schema_says(every: CiVerdict) -> None:
@@ -138,7 +170,7 @@ def test_open_metrics_are_read_by_prometheus(every: CiVerdict) -> None:
 
 def test_code_quality_has_what_gitlab_documents(every: CiVerdict) -> None:
     entries = json.loads(code_quality(every))
-    assert len(entries) == len(every.alarms) + (every.word in ("failed", "unsettled"))
+    assert len(entries) == len(every.alarms) + (every.word in ("failed", "unsettled") or not every.report.judged_by.is_plain)
     for entry in entries:
         assert entry.keys() == {"description", "check_name", "fingerprint", "severity", "location"}
         assert entry["severity"] in ("info", "minor", "major", "critical", "blocker")

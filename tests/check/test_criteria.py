@@ -1,0 +1,346 @@
+"""By what a change is judged: the baseline's rules in every command, and what the change does to its judge is said in every form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Project, Said
+from samples import interleaved, noisy
+
+from perfvcs.repository import Repository
+
+Perf = Callable[..., Said]
+JOB = '[[job]]\nname = "sort"\ncmd = "sh bench/sort.sh"\n'
+LOOSE = '[[check]]\ndelta = "1000%"\n'
+FORMS = ((), ("-v",), ("-q",), ("--json",), ("--markdown",))
+ACCEPTED = """\
+abcdef1.benchmark = "sort"
+abcdef1.uid = "sort"
+abcdef1.metric = "{metric}"
+abcdef1.effect = {effect}
+abcdef1.baseline = "{baseline}"
+abcdef1.target = "{target}"
+abcdef1.reason = "wanted"
+"""
+
+
+def changed(project: Project, before: dict[str, str], after: dict[str, str], slower: float = 5.9) -> list[str]:
+    """Two commits with these files, measured in turns; ``sort`` takes ``slower`` times as long on the second."""
+    commits = [project.commit("base", **{"work.py": "1", **before})]
+    for name in before.keys() - after.keys():
+        (project.root / name).unlink()
+    commits.append(project.commit("change", **{"work.py": "2", **after}))
+    walls = [noisy(0.010, seed=1), noisy(0.010 * slower, seed=2)]
+    Repository.find(create=True).store.add(interleaved(commits, walls), "test")
+    return commits
+
+
+def flat(said: Said) -> str:
+    return " ".join(said.out.split()).replace("\\", "")
+
+
+def judged_by(perf: Perf, *words: str, code: int = 3) -> dict[str, object]:
+    found: dict[str, object] = json.loads(perf("check", "--json", *words, code=code).out)["judged_by"]
+    return found
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_change_does_not_choose_its_own_judge_and_every_form_says_that_it_tried(
+    project: Project, perf: Perf, form: tuple[str, ...]
+) -> None:
+    changed(project, {"perf.toml": JOB}, {"perf.toml": JOB + LOOSE})
+    said = flat(perf("check", *form, code=3))
+    assert "This change also changes how it is judged: perf.toml (new [[check]] delta 1000%, ignored)" in said
+
+
+def test_the_pair_may_be_named_and_the_command_line_overrides_the_tables_of_the_baseline_too(
+    project: Project, perf: Perf
+) -> None:
+    commits = changed(project, {"perf.toml": JOB + LOOSE}, {"perf.toml": JOB + LOOSE})
+    perf("check", *commits, code=0)
+    said = perf("check", *commits, "--delta", "1", code=3)
+    assert "judged" not in said.out
+    assert "+490" in said.out
+
+
+def test_the_audits_of_a_gate_are_judged_by_the_baseline_too(project: Project, perf: Perf) -> None:
+    """Else a change could have its own gate refused."""
+    base, change = changed(project, {"perf.toml": JOB}, {"perf.toml": f'{JOB}[[check]]\nmethod = "visual"\n'})
+    repository = Repository.find()
+    rules = [repository.criteria_reader.rules(base, commit).rules.rules for commit in (base, change)]
+    assert rules == [(), ()]
+    assert len(repository.rules.rules) == 1
+    perf("check", "--gate", code=3)
+
+
+def test_tables_that_are_not_committed_judge_and_the_headline_says_so(project: Project, perf: Perf) -> None:
+    changed(project, {"perf.toml": JOB}, {"perf.toml": JOB})
+    perf("check", code=3)
+    project.write("perf.toml", JOB + LOOSE)
+    assert "The [[check]] tables that judge are not committed in perf.toml." in flat(perf("check", code=0))
+    assert judged_by(perf, code=0)["rules"] == "working tree"
+    project.commit("they are now")
+    assert "not committed" not in perf("check", "HEAD~2", "HEAD~1", code=3).out
+
+
+def test_an_edit_elsewhere_in_perf_toml_does_not_bring_the_changes_own_tables_into_force(project: Project, perf: Perf) -> None:
+    changed(project, {"perf.toml": JOB}, {"perf.toml": JOB + LOOSE})
+    project.write("perf.toml", f"{JOB}executions = 7\n{LOOSE}")
+    assert judged_by(perf)["rules"] == "baseline"
+
+
+def test_without_a_perf_toml_of_the_baseline_the_targets_judges_and_that_is_said(project: Project, perf: Perf) -> None:
+    changed(project, {}, {"perf.toml": JOB + LOOSE})
+    found = judged_by(perf, code=0)
+    assert found["rules"] == "target"
+    assert found["differences"] == ["perf.toml (new)"]
+    assert "are those of the target's perf.toml, the baseline has none" in flat(perf("check", code=0))
+
+
+@pytest.mark.parametrize("broken", ["[[check]\n", '[[check]]\nmethod = "of-another-version"\n', '[[check]]\nalpha = "1%"\n'])
+def test_a_baseline_that_cannot_be_used_leaves_it_to_the_target_and_that_is_said(
+    project: Project, perf: Perf, broken: str
+) -> None:
+    changed(project, {"perf.toml": JOB + broken}, {"perf.toml": JOB + LOOSE})
+    assert "are those of the target's perf.toml, that of the baseline cannot be used: " in flat(perf("check", code=0))
+
+
+def test_without_any_perf_toml_the_working_trees_judges(project: Project, perf: Perf) -> None:
+    commits = changed(project, {}, {})
+    project.commit("tables", **{"perf.toml": JOB + LOOSE})
+    assert judged_by(perf, *commits, code=0)["rules"] == "working tree"
+
+
+def job(text: str) -> str:
+    return f'[[job]]\nname = "sort"\n{text}\n'
+
+
+ATTACKS = {
+    "removes the job": ('[[job]]\ncmd = "true"\n', "job sort removed; job true new"),
+    "renames the job": ('[[job]]\nname = "other"\ncmd = "sh bench/sort.sh"\n', "job sort removed; job other new"),
+    "takes its history": ('[[job]]\nname = "new"\nformerly = ["sort"]\ncmd = "true"\n', "job sort removed; job new new"),
+    "runs another command": (job('cmd = "true"'), "job sort: cmd"),
+    "executes it once": (f"{JOB}executions = 1\n", "job sort: executions 1"),
+    "ends it early": (f'{JOB}timeout = "1ms"\n', "job sort: timeout 1ms"),
+    "measures something else": (f'{JOB}collectors = ["memory"]\n', "job sort: collectors"),
+    "sets a variable": (f'{JOB}env = {{ FAST = "1" }}\n', "job sort: env"),
+    "builds otherwise": (f'build = ["cp fast work"]\n{JOB}', "build"),
+    "lays files over both": (f'overlay = ["fast/"]\n{JOB}', "overlay"),
+    "pins it elsewhere": (f'{JOB}[knobs]\npin = "none"\n', "knobs"),
+    "sends it elsewhere": (f'{JOB}[hosts]\nssh = ["evil"]\n', "hosts"),
+    "hides files": (f'{JOB}[dirty]\nignore = ["*"]\n', "dirty"),
+    "raises delta": (JOB + LOOSE, "new [[check]] delta 1000%, ignored"),
+    "settles all": (f'{JOB}[[check]]\nwithin = "1000%"\n', "new [[check]] within 1000%, ignored"),
+    "asks a blind method": (f'{JOB}[[check]]\nmethod = "visual"\n', "new [[check]] method visual, ignored"),
+}
+
+
+@pytest.mark.parametrize(("after", "words"), ATTACKS.values(), ids=ATTACKS)
+def test_what_a_change_does_to_perf_toml_is_said_and_does_not_help_it(
+    project: Project, perf: Perf, after: str, words: str
+) -> None:
+    commits = changed(project, {"perf.toml": JOB}, {"perf.toml": after})
+    project.write("perf.toml", JOB)  # what the working tree has now decides about nothing that is committed
+    project.commit("back again")
+    said = flat(perf("check", *commits, code=3))
+    assert f"This change also changes how it is judged: perf.toml ({words}" in said
+
+
+@pytest.mark.parametrize(("before", "after", "words"), [
+    (f'{JOB}{LOOSE}[[check]]\njob = "x"\n', f'{JOB}[[check]]\njob = "x"\n{LOOSE}', "perf.toml (the order of the [[check]] tables, ignored)"),
+    (f'{JOB}[[check]]\ndelta = "5%"\n', f'{JOB}[[check]]\ndelta = "9%"\n', "perf.toml ([[check]] delta 5% -> 9%, ignored)"),
+    (f"{JOB}{LOOSE}", JOB, "perf.toml (without [[check]] delta 1000%, ignored)"),
+    (f'check_rules = "all"\n{JOB}', JOB, "perf.toml (the order of the [[check]] tables, ignored)"),
+    (f"{JOB}executions = 10\nwarmup = 1\n", f"{JOB}executions = 1\n", "perf.toml (job sort: executions 10 -> 1, no warmup)"),
+    (JOB + JOB, JOB, "perf.toml (job sort: others of that name)"),
+    (JOB, "".join(f"{JOB}\n" if not n else f'[[job]]\ncmd = "c{n}"\n' for n in range(9)),
+     "perf.toml (job c1 new; job c2 new; job c3 new; job c4 new; 4 more)"),
+    (JOB, "# nothing else\n" + JOB, None),
+    (JOB, JOB.replace("\n", "\r\n"), None),
+])  # fmt: skip
+def test_differences_of_perf_toml_are_named(project: Project, perf: Perf, before: str, after: str, words: str | None) -> None:
+    changed(project, {"perf.toml": before}, {"perf.toml": after})
+    assert judged_by(perf, code=0 if LOOSE in before else 3)["differences"] == ([words] if words else [])
+
+
+def test_a_perf_toml_that_cannot_be_read_is_named(project: Project, perf: Perf) -> None:
+    commits = changed(project, {"perf.toml": JOB}, {"perf.toml": "[[job]\n"})
+    project.commit("mended", **{"perf.toml": JOB})
+    (said,) = judged_by(perf, *commits)["differences"]  # type: ignore[misc]
+    assert said.startswith("perf.toml (cannot be used: ")
+
+
+@pytest.mark.parametrize(("to", "words"), [
+    ("ci/perf.toml", "perf.toml (a link)"),
+    ("/dev/zero", "perf.toml (cannot be used: it is a link out of the project)"),
+    ("nowhere", "perf.toml (cannot be used: it is a link to nothing)"),
+    ("perf.toml", "perf.toml (cannot be used: it is a link to itself)"),
+    ("ci", "perf.toml (cannot be used: it is not a file)"),
+])  # fmt: skip
+def test_a_perf_toml_that_becomes_a_link_is_named(project: Project, perf: Perf, to: str, words: str) -> None:
+    base = project.commit("base", **{"perf.toml": JOB, "work.py": "1"})
+    project.write("ci/perf.toml", JOB + LOOSE)
+    (project.root / "perf.toml").unlink()
+    (project.root / "perf.toml").symlink_to(to)
+    change = project.commit("change", **{"work.py": "2"})
+    store = Repository.find(create=True).store
+    store.add(interleaved([base, change], [noisy(0.01, seed=1), noisy(0.06, seed=2)]), "test")
+    (project.root / "perf.toml").unlink()
+    project.commit("mended", **{"perf.toml": JOB})
+    assert judged_by(perf, base, change)["differences"] == [words]
+
+
+def test_what_a_link_leads_to_is_read_and_compared(project: Project, perf: Perf) -> None:
+    project.write("ci/perf.toml", JOB)
+    (project.root / "perf.toml").symlink_to("ci/perf.toml")
+    changed(project, {}, {"ci/perf.toml": JOB + LOOSE})
+    assert judged_by(perf)["differences"] == ["perf.toml (new [[check]] delta 1000%, ignored)"]
+
+
+FILES = {
+    "overlay": ({"overlay": "lib"}, "lib/deep/a.py", "the overlay lib/deep/a.py"),
+    "benchmark": ({}, "bench/sort.sh", "the benchmark bench/sort.sh"),
+    "beside": ({}, "benchmarks/common.py", "the benchmark benchmarks/common.py"),
+    "called": ({}, "src/sort_bench.rs", "the benchmark src/sort_bench.rs"),
+    "named": ({"cmd": "python3 tools/run.py"}, "tools/run.py", "the benchmark tools/run.py"),
+    "module": ({"cmd": "python3 -m pkg.run"}, "pkg/run.py", "the benchmark pkg/run.py"),
+    "build": ({"build": "sh make.sh"}, "make.sh", "the benchmark make.sh"),
+    "workload": ({"workloads": "data/"}, "data/1k.txt", "the workload data/1k.txt"),
+    "test": ({"cmd": "python3 -m pytest"}, "tests/test_a.py", "the test tests/test_a.py"),
+    "collector": ({"collectors": "pytest"}, "tests/test_a.py", "the test tests/test_a.py"),
+    "service": ({}, ".github/workflows/perf.yml", "the service's job .github/workflows/perf.yml"),
+}
+
+
+def settings(cmd: str = "sh bench/sort.sh", build: str = "", overlay: str = "", **job: str) -> str:
+    lists = "".join(f"{key} = [{value!r}]\n" for key, value in {"build": build, "overlay": overlay}.items() if value)
+    return f"{lists}[[job]]\nname = 'sort'\ncmd = '{cmd}'\n" + "".join(f"{key} = ['{value}']\n" for key, value in job.items())
+
+
+@pytest.mark.parametrize(("about", "path", "words"), FILES.values(), ids=FILES)
+def test_a_file_that_measures_is_named_if_it_differs(
+    project: Project, perf: Perf, about: dict[str, str], path: str, words: str
+) -> None:
+    config = {"perf.toml": settings(**about)}
+    changed(project, {**config, path: "sleep 1"}, {**config, path: "exit 0"})
+    for form in FORMS:
+        assert f"This change also changes how it is judged: {words}" in flat(perf("check", *form, code=3))
+
+
+def test_files_that_measure_nothing_are_not_named(project: Project, perf: Perf) -> None:
+    config = {"perf.toml": settings("python3 -m pytest"), "docs/a.md": "1", "src/performance.py": "1"}
+    changed(project, config, {**config, "docs/a.md": "2", "src/performance.py": "2", "tests/test_new.py": "pass"})
+    assert judged_by(perf)["differences"] == []
+
+
+def test_a_program_that_a_command_names_is_not_its_own_judge_where_nothing_else_changed(project: Project, perf: Perf) -> None:
+    config = {"perf.toml": settings("python3 work.py")}
+    changed(project, config, config)
+    assert judged_by(perf)["differences"] == []
+    project.commit("both", **{"work.py": "3", "lib.py": "3"})
+    assert judged_by_pair("HEAD~1", "HEAD") == ["the benchmark work.py"]
+
+
+def judged_by_pair(*names: str) -> list[str]:
+    repository = Repository.find()
+    return repository.criteria(*map(repository.state, names)).judged_by.differences
+
+
+def test_of_many_files_one_is_named_and_the_others_are_counted(project: Project, perf: Perf) -> None:
+    config = {"perf.toml": JOB}
+    files = {f"bench/{number}.py": "1" for number in range(30)}
+    changed(project, config | files, config | dict.fromkeys(files, "2"))
+    assert judged_by(perf)["differences"] == ["the benchmark bench/0.py and 29 more files"]
+
+
+def test_uncommitted_files_are_named_where_they_are_the_target(project: Project, perf: Perf, tmp_path: Path) -> None:
+    runs = f'env = {{ RUNS = "{tmp_path}/runs" }}\n'
+    script = "printf '{\"uid\": \"a\", \"wall\": 0.1%s}\\n' $(($$ % 10)) >> \"$PERFVCS_SAMPLES\"\n"
+    project.commit("base", **{"perf.toml": runs + JOB, "bench/sort.sh": script, "bench/__pycache__/a.pyc": "1"})
+    project.write("bench/sort.sh", script.replace("0.1", "0.9"))
+    project.write("bench/__pycache__/a.pyc", "2")
+    project.write("perf.toml", f"{runs}{JOB}warmup = 0\n")
+    said = flat(perf("check", "--measure", "-n", "2", "-q", code=None))
+    assert said.endswith("judged: perf.toml (job sort: warmup 0), the benchmark bench/sort.sh")
+
+
+def accepting(project: Project, effect: float = 6.0, slower: float = 5.9) -> list[str]:
+    """A change that accepts its own degradation, in a commit of its own as it is documented."""
+    base, change = changed(project, {"perf.toml": JOB}, {"perf.toml": JOB}, slower)
+    texts = [
+        ACCEPTED.format(metric=metric, effect=effect, baseline=base, target=change).replace("abcdef1", f"abcdef{place}")
+        for place, metric in enumerate(("wall", "cpu"))
+    ]
+    tip = project.commit("accept", **{"perf-accepted.toml": "".join(texts)})
+    store = Repository.find().store
+    store.add(interleaved([base, tip], [noisy(0.01, seed=1), noisy(0.01 * slower, seed=2)], session="20261121T093000-abcdef"), "test")
+    return [base, tip]
+
+
+@pytest.mark.parametrize("form", FORMS[:2] + FORMS[3:])
+def test_what_a_change_accepts_by_itself_is_honoured_and_said_first(
+    project: Project, perf: Perf, form: tuple[str, ...]
+) -> None:
+    base, tip = accepting(project)
+    said = flat(perf("check", *form, base, tip, code=0))
+    assert "this change accepts 2 degradations of its own (sort: wall time +600 %, ...); nothing changed beyond" in said
+
+
+def test_a_wide_acceptance_says_how_wide_it_is(project: Project, perf: Perf) -> None:
+    base, tip = accepting(project, effect=1e6)
+    assert "(sort: wall time +1e8 %" in flat(perf("check", base, tip, code=0))
+
+
+def test_beyond_what_it_accepts_itself_a_change_fails(project: Project, perf: Perf) -> None:
+    base, tip = accepting(project, effect=1.0)
+    assert "accepts 2 degradations of its own" in flat(perf("check", base, tip, code=3))
+
+
+def test_what_was_accepted_before_is_not_the_changes_own(project: Project, perf: Perf) -> None:
+    accepting(project)
+    tip = Repository.find().project.head or ""
+    later = project.commit("later", **{"work.py": "3"})
+    store = Repository.find().store
+    store.add(interleaved([tip, later], [noisy(0.01, seed=1), noisy(0.01, seed=2)], session="20261122T093000-abcdef"), "test")
+    found = judged_by(perf, tip, later, code=0)
+    assert (found["accepts"], found["differences"]) == ([], [])
+
+
+def test_withdrawn_acceptances_and_a_damaged_register_are_named(project: Project, perf: Perf) -> None:
+    accepting(project)
+    project.commit("withdrawn", **{"perf-accepted.toml": ""})
+    assert judged_by_pair("HEAD~1", "HEAD") == ["perf-accepted.toml (2 acceptances withdrawn)"]
+    project.commit("damaged", **{"perf-accepted.toml": "x = 1"})
+    (said,) = judged_by_pair("HEAD~1", "HEAD")
+    assert said.startswith("perf-accepted.toml (cannot be used: perf-accepted.toml: x is not an acceptance")
+    assert "x is not an acceptance" in perf("check", code=2).err
+
+
+def test_names_from_a_change_are_text(project: Project, perf: Perf) -> None:
+    hostile = '[[job]]\nname = "<img src=x> @ada [a](http://b) \\u001b[31m | `c`"\ncmd = "true"\n'
+    changed(project, {"perf.toml": JOB}, {"perf.toml": JOB + hostile})
+    assert "\x1b" not in perf("check", code=3).out
+    markdown = perf("check", "--markdown", code=3).out
+    assert "<img" not in markdown.replace("\\<img", "")
+    assert "[a](" not in markdown
+
+
+def test_a_history_judges_each_pair_as_a_check_does(project: Project, perf: Perf) -> None:
+    base, change = changed(project, {"perf.toml": JOB}, {"perf.toml": JOB + LOOSE})
+    last = project.commit("slower still", **{"work.py": "3"})
+    store = Repository.find().store
+    store.add(interleaved([change, last], [noisy(0.059, seed=2), noisy(0.3, seed=3)], session="20261121T093000-abcdef"), "test")
+    perf("check", base, change, code=3)
+    assert "+408" in perf("check", change, last, code=0).out
+    shown = perf("check", "HEAD~2..HEAD", "-v", code=3).out
+    assert shown.count("how it is judged") == 1
+    from perfvcs.history.verdict import CommitPair, Verdicts
+
+    repository = Repository.find()
+    environment = next(iter(repository.index.lines().values())).environment.fingerprint
+    pairs = [CommitPair(base, change, environment), CommitPair(change, last, environment)]
+    found = Verdicts(repository, [base, change, last]).of(pairs)
+    assert [{one.word for one in found[pair].values()} for pair in pairs] == [{"degradation"}, {"same"}]
