@@ -54,6 +54,7 @@ class CriteriaReader:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._files = CommittedFiles(project)
+        self._settings: dict[CommittedFile, _Settings] = {}
         self._rules: dict[CommittedFile, Rules | str] = {}
 
     def ask(self, commits: Iterable[str]) -> None:
@@ -99,6 +100,11 @@ class CriteriaReader:
         remark = f"the [[check]] tables that judge are those of the {whose}'s {RULES_FILE}, {why}"
         return Criteria(rules, _by(whose, remark))
 
+    def touches(self, commit: str, files: Sequence[ChangedFile]) -> bool:
+        """Whether files that a commit changes are among what it is judged by."""
+        table = self._tables(commit).table or {}
+        return any(file.path in (RULES_FILE, REGISTER_FILE) for file in files) or bool(of_files(table, table, files))
+
     def _rules_of(self, commit: str) -> Rules | str:
         """The rules of a commit; why they cannot be used, empty where there is no perf.toml."""
         if not commit:
@@ -131,6 +137,14 @@ class CriteriaReader:
 
     def _tables(self, commit: str | None) -> _Settings:
         """The tables of perf.toml in a commit; None: in the working tree."""
+        if commit is None:
+            return self._read(None)
+        file = self._files.of(commit, RULES_FILE)
+        if file not in self._settings:
+            self._settings[file] = self._read(commit)
+        return self._settings[file]
+
+    def _read(self, commit: str | None) -> _Settings:
         try:
             text = self._text(commit, RULES_FILE, LARGEST_RULES)
             return _Settings(None if text is None else toml(text, UsageError))
@@ -151,11 +165,10 @@ class CriteriaReader:
                 if commit is not old:
                     return [], [f"{REGISTER_FILE} (cannot be used: {shorten(str(error), REASON)})"]
                 sides.append([])
-        before, after = sides
-        kept = {one.id for one in after}
-        withdrawn = sum(one.id not in kept for one in before)
+        before, after = ({one.id: one for one in side} for side in sides)
+        withdrawn = len(before.keys() - after.keys())
         said = [f"{REGISTER_FILE} ({counted(withdrawn, 'acceptance')} withdrawn)"] if withdrawn else []
-        return [_accepted(one) for one in after if one not in before], said
+        return [_accepted(one) for name, one in after.items() if before.get(name) != one], said
 
     def _text(self, commit: str | None, name: str, most: int) -> str | None:
         """The text of a file in a commit, or in the working tree; None where there is none. Raises Unreadable."""

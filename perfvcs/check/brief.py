@@ -62,7 +62,7 @@ def brief(report: Report, causes: Mapping[JobUnit, Sequence[str]] | None = None)
     rest = [line for line in (_bound(report), *_apart(report)) if line]
     return Brief(
         sentence(report, moved),
-        criteria(report),
+        criteria(report.judged_by),
         jobs[:JOBS],
         max(0, len(jobs) - JOBS),
         listed[:MOST_LISTED],

@@ -15,7 +15,7 @@ from perfvcs.text.quantity import change as effect_text
 from perfvcs.text.words import counted, metric_name, metric_rank, plural
 
 if TYPE_CHECKING:
-    from perfvcs.check.change import Change, Overall, Report
+    from perfvcs.check.change import Change, JudgedBy, Overall, Report
 
 SENTENCE_NAME = 48  # characters of a name
 MOST_OPEN = 5  # up to so many open comparisons, one is named
@@ -25,15 +25,14 @@ MOST_CRITERIA, CRITERION = 5, 200  # differences in how a change is judged that 
 
 def headline(report: Report) -> str:
     """The sentence, and by what it was judged where that needs to be said; without a full stop."""
-    return ". ".join(filter(None, [sentence(report), criteria(report)]))
+    return ". ".join(filter(None, [sentence(report), criteria(report.judged_by)]))
 
 
-def criteria(report: Report) -> str:
+def criteria(by: JudgedBy) -> str:
     """What the target changes about how it is judged, and who judged if not the baseline's rules, in sentences.
 
     Empty where there is nothing to say.
     """
-    by = report.judged_by
     said = [by.remark[:1].upper() + shorten(by.remark[1:], CRITERION)] if by.remark else []
     if by.differences:
         listed = [shorten(one, CRITERION) for one in by.differences[:MOST_CRITERIA]]
@@ -47,12 +46,12 @@ def sentence(report: Report, moved: Sequence[MovedBenchmark] | None = None) -> s
 
     What the change itself accepts comes first.
     """
-    return "; ".join(filter(None, [accepting(report), _finding(report, moved)]))
+    return "; ".join(filter(None, [accepting(report.judged_by), _finding(report, moved)]))
 
 
-def accepting(report: Report) -> str:
+def accepting(by: JudgedBy) -> str:
     """The degradations that the change accepts by itself; empty where there are none."""
-    own = report.judged_by.accepts
+    own = by.accepts
     if not own:
         return ""
     first = shorten(own[0], 2 * SENTENCE_NAME)

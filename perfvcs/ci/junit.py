@@ -41,7 +41,7 @@ def _document(verdict: CiVerdict, most: int) -> bytes:
     suite = SubElement(top, "testsuite", name="perf ci")
     properties = SubElement(suite, "properties")
     about = [("verdict", verdict.word), ("baseline", verdict.report.baseline), ("target", verdict.report.target)]
-    about += [("judged by", said)] if (said := criteria(verdict.report)) else []
+    about += [("judged by", said)] if (said := criteria(verdict.report.judged_by)) else []
     about += [("accepts", one) for one in verdict.report.judged_by.accepts[:MOST_ACCEPTED]]
     for name, value in (*about, *(("error receipt", line) for line in verdict.receipt.lines())):
         SubElement(properties, "property", name=name, value=_text(value, MESSAGE))

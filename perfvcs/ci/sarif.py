@@ -40,7 +40,7 @@ def sarif(verdict: CiVerdict) -> bytes:
         "columnKind": "unicodeCodePoints",
         "invocations": [{"executionSuccessful": verdict.word != "failed", "toolExecutionNotifications": notifications}],
         "results": [_result(alarm, receipt) for alarm in verdict.alarms[:MOST_SARIF_RESULTS]],
-        "properties": {"verdict": verdict.word, "errorReceipt": receipt, "judgedBy": criteria(verdict.report)},
+        "properties": {"verdict": verdict.word, "errorReceipt": receipt, "judgedBy": criteria(verdict.report.judged_by)},
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
     return escaped(msgspec.json.format(msgspec.json.encode(log)).decode()).encode()

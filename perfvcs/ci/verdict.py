@@ -89,12 +89,12 @@ class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
     def headline(self) -> str:
         """All of it in a sentence, and by what it was judged where that needs to be said; without a full stop."""
-        return ". ".join(filter(None, [self.sentence(), criteria(self.report)]))
+        return ". ".join(filter(None, [self.sentence(), criteria(self.report.judged_by)]))
 
     def sentence(self) -> str:
         """The sentence alone."""
         said = self._nothing()
-        return "; ".join(filter(None, [accepting(self.report), said])) if said else sentence(self.report)
+        return "; ".join(filter(None, [accepting(self.report.judged_by), said])) if said else sentence(self.report)
 
     def _nothing(self) -> str:
         """Why nothing was measured or settled; empty where it was."""

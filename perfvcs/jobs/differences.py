@@ -6,7 +6,7 @@ import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -16,16 +16,16 @@ from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted
 
 MOST_PARTS = 4  # differences of perf.toml that are named
+MOST_TABLES = 1000  # that are compared each with each
 PART, VALUE = 60, 16  # characters of one, and of a value in it
+LONGEST_COMMAND = 20_000  # characters; splitting takes a time quadratic in its words
+DEEPEST_ENTRY = 100  # folders
 Table = Mapping[str, Any]
 
 # what is called so measures or tests, whether a command names it or not
-BENCHMARK = re.compile(
-    r"(?:.*/)?(?:(?:asv_)?bench(?:es|marks?)?|perf)/.+"
-    r"|(?:.*/)?(?:bench[^/]*|[^/]*[-_.]bench(?:marks?)?)\.[^/.]+",
-    re.IGNORECASE,
-)
-TEST = re.compile(r"(?:.*/)?(?:test_[^/]*\.py|[^/]*_test\.(?:py|go)|conftest\.py)")
+FOLDERS = frozenset({"asv_bench", "bench", "benches", "benchmark", "benchmarks", "perf"})
+BENCHMARK = re.compile(r"(?:bench.*|.*[-_.]bench(?:marks?)?)\.[^.]+", re.IGNORECASE)
+TEST = re.compile(r"test_.*\.py|.*_test\.(?:py|go)|conftest\.py")
 TESTING = re.compile(r"\bpytest\b|\bgo test\b")
 SERVICE = re.compile(r"\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.yml")
 KINDS = ("overlay", "workload", "benchmark", "test", "service's job")
@@ -51,10 +51,13 @@ def of_settings(old: Table | None, new: Table | None, *, ignored: bool) -> str:
 def _rules(old: Table, new: Table, *, ignored: bool) -> Iterator[str]:
     """Of the ``[[check]]`` tables those that came, went or changed."""
     before, after = _tables(old, "check"), _tables(new, "check")
+    mark = ", ignored" if ignored else ""
+    if before != after and max(len(before), len(after)) > MOST_TABLES:
+        yield f"[[check]] tables{mark}"
+        return
     gone = [one for one in before if one not in after]
     came = [one for one in after if one not in before]
     moved = before != after or old.get("check_rules") != new.get("check_rules")
-    mark = ", ignored" if ignored else ""
     if len(gone) == len(came):
         for first, last in zip(gone, came, strict=True):
             yield f"[[check]] {', '.join(_keys(first, last))}{mark}"
@@ -83,9 +86,8 @@ def _jobs(old: Table, new: Table) -> Iterator[str]:
 def _by_name(tables: Iterable[Table]) -> dict[str, list[Table]]:
     found: dict[str, list[Table]] = {}
     for table in tables:
-        command = table.get("cmd")
-        first = command[0] if isinstance(command, list) and command else command
-        found.setdefault(str(table.get("name") or first), []).append(table)
+        name = next(filter(None, [*_texts(table.get("name")), *_texts(table.get("cmd"))]), "")
+        found.setdefault(name, []).append(table)
     return found
 
 
@@ -114,8 +116,10 @@ def _written(table: Table) -> str:
 
 def _value(value: object) -> str:
     """A short value as it is; empty for others."""
-    said = value if isinstance(value, str) else str(value)
-    return said if isinstance(value, str | int | float) and len(said) <= VALUE else ""
+    if isinstance(value, int) and abs(value) >= 10**VALUE:  # Python does not write the longest ones
+        return ""
+    said = str(value) if isinstance(value, str | int | float) else ""
+    return said if len(said) <= VALUE else ""
 
 
 def of_files(old: Table, new: Table, changed: Sequence[ChangedFile]) -> list[str]:
@@ -125,33 +129,30 @@ def of_files(old: Table, new: Table, changed: Sequence[ChangedFile]) -> list[str
     changed. New tests are not listed.
     """
     both = [old, new]
-    overlay = [entry for table in both for entry in _texts(table.get("overlay"))]
     jobs = [job for table in both for job in _tables(table, "job")]
-    workloads = [entry for job in jobs for entry in _texts(job.get("workloads"))]
+    overlay = {_path(entry) for table in both for entry in _texts(table.get("overlay"))}
+    workloads = {_path(entry) for job in jobs for entry in _texts(job.get("workloads"))}
     named = {path for table in both for path in _named(table)}
     tests = any(map(_runs_tests, both))
     others = {file.path for file in changed} - named - {RULES_FILE}
     kinds: dict[str, list[str]] = defaultdict(list)
     for file in changed:
         path = file.path
-        if "__pycache__" in path:
+        *folders, name = path.split("/")
+        around = {path, *accumulate(folders[:DEEPEST_ENTRY], "{}/{}".format)}
+        if "__pycache__" in folders:
             continue
-        if _is_in(path, overlay):
+        if around & overlay:
             kinds["overlay"].append(path)
-        elif _is_in(path, workloads):
+        elif around & workloads:
             kinds["workload"].append(path)
-        elif (path in named and others) or BENCHMARK.fullmatch(path):
+        elif (path in named and others) or FOLDERS.intersection(folders) or BENCHMARK.fullmatch(name):
             kinds["benchmark"].append(path)
-        elif tests and TEST.fullmatch(path) and (path.endswith("conftest.py") or not file.added):
+        elif tests and TEST.fullmatch(name) and (name == "conftest.py" or not file.added):
             kinds["test"].append(path)
         elif SERVICE.fullmatch(path):
             kinds["service's job"].append(path)
     return [f"the {kind} {_first(kinds[kind])}" for kind in KINDS if kind in kinds]
-
-
-def _is_in(path: str, entries: Iterable[str]) -> bool:
-    """Whether a file is one of some entries, or in a folder that is one."""
-    return any(path == entry or path.startswith(f"{entry}/") for entry in map(_path, entries))
 
 
 def _first(paths: Sequence[str]) -> str:
@@ -175,7 +176,7 @@ def _named(settings: Table) -> Iterator[str]:
 def _paths(command: str) -> Iterator[str]:
     """The words of a command as paths, and the files of a Python module behind ``-m``."""
     try:
-        words = shlex.split(command)
+        words = shlex.split(command) if len(command) <= LONGEST_COMMAND else command.split()
     except ValueError:  # a quotation mark alone
         words = command.split()
     yield from map(_path, words)

@@ -141,7 +141,7 @@ def rendered(report: Report, form: Form, background: Callable[[], Background], *
     from perfvcs.check.text import settlement, summary, text
 
     if form == "line":
-        return "; ".join(filter(None, [summary(report), settlement(report.comparisons), criteria(report)]))
+        return "; ".join(filter(None, [summary(report), settlement(report.comparisons), criteria(report.judged_by)]))
     known = background()
     after = known.sentences
     if form == "text" and verbose:

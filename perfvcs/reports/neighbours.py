@@ -121,7 +121,7 @@ def _sentence(check: Check) -> Iterator[str]:
 
     report = check.report
     yield from _wrapped(f"{revision(report.baseline)} -> {revision(report.target)}: {sentence(report)}")
-    if said := criteria(report):
+    if said := criteria(report.judged_by):
         yield from _wrapped(f"  {said}")
 
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.check.sentence import accepting, criteria
 from perfvcs.git.branches import Unmerged, unmerged
 from perfvcs.git.command import GitError
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts
@@ -16,6 +17,7 @@ from perfvcs.site.contents import Contents, cell
 from perfvcs.site.forge import Forge
 from perfvcs.site.output import digest, packed
 from perfvcs.site.pages import BranchList, BranchPage
+from perfvcs.state import State
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import quantity, step
 from perfvcs.text.words import counted, metric_name, tallied
@@ -118,6 +120,9 @@ class Branches:
         else:
             changes = tallied(counts) or "no change found"
             sentence = f"{changes}; {known:,} of {counted(len(words), 'comparison')} decided"
+        if unmerged.base:
+            by = self._repository.criteria(State(unmerged.base), State(unmerged.measured[0])).judged_by
+            sentence = ". ".join(filter(None, ["; ".join(filter(None, [accepting(by), sentence])), criteria(by)]))
         branch = model.BranchData(
             name=shorten(unmerged.ref.name, names.BENCHMARK_NAME),
             url=f"branches/{names.slug(unmerged.ref.name, of=unmerged.ref.reference)}.html",

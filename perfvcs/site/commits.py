@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from perfvcs.check.change import JudgedBy
+from perfvcs.check.sentence import accepting, criteria
 from perfvcs.site import answer, model
 from perfvcs.site.contents import Contents, level, metric
 from perfvcs.site.output import digest, packed
@@ -137,10 +139,17 @@ class Commits:
             commit=contents.commit(number), parents=list(contents.record.details[contents.record.commits[number]].parents),
             files=diff.files, more=diff.more, steps=[contents.with_suspects(*pair) for pair in own[number][:LISTED_STEPS]],
             may=[contents.possible(*pair) for pair in may[number][:MAY]], moved=[self._row(*pair) for pair in moved[:MOST_SERIES]],
-            left_out=left_out, sentence=answer.sentence(judged), jobs=answer.jobs(judged),
+            left_out=left_out, sentence=self._sentence(number, judged), jobs=answer.jobs(judged),
             rest=answer.rest(judged, self._every[number] - len(self._judged.get(number, []))), next=self._next(number, found),
             before=around[0], after=around[1], blamed=contents.blamed.get(contents.record.commits[number], []),
         )  # fmt: skip
+
+    def _sentence(self, number: int, judged: list[answer.Judged]) -> str:
+        """The first sentence, and what the commit does to its own judge."""
+        commits, before = self.contents.record.commits, self._near(self._turns[number] - 1)
+        by = JudgedBy() if before is None else self.contents.judge(commits[before], commits[number])
+        said = f"{text}." if (text := criteria(by)) else ""
+        return " ".join(filter(None, [f"{own}:" if (own := accepting(by)) else "", answer.sentence(judged), said]))
 
     def _next(self, number: int, moved: Mapping[tuple[int, int], answer.Judged]) -> str:
         """The next command for the most important change; empty if nothing changed."""

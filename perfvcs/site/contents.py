@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from perfvcs.check.change import JudgedBy
 from perfvcs.check.text import labelled
+from perfvcs.git.files import ChangedFile
 from perfvcs.reports.suspects import reasons
 from perfvcs.site import model, names
 from perfvcs.site.diff import Diffs
 from perfvcs.site.drawing import LARGEST_EXPONENT, SeriesDrawing, drawings
 from perfvcs.site.status import ChangeStatus, retired, statuses
 from perfvcs.site.suspicion import Suspicions
+from perfvcs.state import State
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import UNIT_WIDTH, change, percent, quantity
 from perfvcs.text.quantity import step as levels_text
@@ -83,6 +86,14 @@ class Contents:
         self._steps: dict[tuple[int, int], model.StepData] = {}
         self._possible: dict[tuple[int, int], model.Possible] = {}
         self._suspicions = Suspicions(repository, record.commits)
+        self._criteria = repository.criteria_reader
+
+    def judge(self, before: str, commit: str) -> JudgedBy:
+        """By what a commit is judged against one before it; nothing is said where its own files leave that as it was."""
+        changed = [ChangedFile(file.path, file.status, "") for file in self.diffs.of(commit).files]
+        if not self._criteria.touches(commit, changed):
+            return JudgedBy()
+        return self._criteria.of(State(before), State(commit)).judged_by
 
     @cached_property
     def places(self) -> dict[str, int]:

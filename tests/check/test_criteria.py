@@ -10,6 +10,8 @@ import pytest
 from conftest import Project, Said
 from samples import interleaved, noisy
 
+from perfvcs.git.files import ChangedFile
+from perfvcs.jobs.differences import of_files, of_settings
 from perfvcs.repository import Repository
 
 Perf = Callable[..., Said]
@@ -150,7 +152,8 @@ def test_what_a_change_does_to_perf_toml_is_said_and_does_not_help_it(
 
 
 @pytest.mark.parametrize(("before", "after", "words"), [
-    (f'{JOB}{LOOSE}[[check]]\njob = "x"\n', f'{JOB}[[check]]\njob = "x"\n{LOOSE}', "perf.toml (the order of the [[check]] tables, ignored)"),
+    (f'{JOB}{LOOSE}[[check]]\njob = "x"\n', f'{JOB}[[check]]\njob = "x"\n{LOOSE}',
+     "perf.toml (the order of the [[check]] tables, ignored)"),
     (f'{JOB}[[check]]\ndelta = "5%"\n', f'{JOB}[[check]]\ndelta = "9%"\n', "perf.toml ([[check]] delta 5% -> 9%, ignored)"),
     (f"{JOB}{LOOSE}", JOB, "perf.toml (without [[check]] delta 1000%, ignored)"),
     (f'check_rules = "all"\n{JOB}', JOB, "perf.toml (the order of the [[check]] tables, ignored)"),
@@ -258,13 +261,25 @@ def test_of_many_files_one_is_named_and_the_others_are_counted(project: Project,
 
 def test_uncommitted_files_are_named_where_they_are_the_target(project: Project, perf: Perf, tmp_path: Path) -> None:
     runs = f'env = {{ RUNS = "{tmp_path}/runs" }}\n'
-    script = "printf '{\"uid\": \"a\", \"wall\": 0.1%s}\\n' $(($$ % 10)) >> \"$PERFVCS_SAMPLES\"\n"
+    script = 'printf \'{"uid": "a", "wall": 0.1%s}\\n\' $(($$ % 10)) >> "$PERFVCS_SAMPLES"\n'
     project.commit("base", **{"perf.toml": runs + JOB, "bench/sort.sh": script, "bench/__pycache__/a.pyc": "1"})
     project.write("bench/sort.sh", script.replace("0.1", "0.9"))
     project.write("bench/__pycache__/a.pyc", "2")
     project.write("perf.toml", f"{runs}{JOB}warmup = 0\n")
     said = flat(perf("check", "--measure", "-n", "2", "-q", code=None))
     assert said.endswith("judged: perf.toml (job sort: warmup 0), the benchmark bench/sort.sh")
+
+
+def test_a_hostile_perf_toml_is_compared_within_bounds() -> None:
+    """Each with each, or split as a shell does, these would take minutes to hours; the number is one that Python refuses to write."""
+    many = {"check": [{"job": f"{number}"} for number in range(100_000)]}
+    others = {"check": [{"job": f"x{number}"} for number in range(100_000)]}
+    assert of_settings(many, others, ignored=True) == "perf.toml ([[check]] tables, ignored)"
+    number = {"job": [{"cmd": "true", "executions": 1 << 100_000, "name": 1 << 100_000}]}
+    assert of_settings({"job": [{"cmd": "true"}]}, number, ignored=False) == "perf.toml (job true: executions, name)"
+    entries = {"overlay": [f"e{number}" for number in range(50_000)], "job": [{"cmd": "a " * 400_000}]}
+    files = [ChangedFile(f"{number}/" + "a/" * 2000, "M", "") for number in range(2000)]
+    assert of_files(entries, entries, [*files, ChangedFile("e7/x", "M", "")]) == ["the overlay e7/x"]
 
 
 def accepting(project: Project, effect: float = 6.0, slower: float = 5.9) -> list[str]:
@@ -276,14 +291,14 @@ def accepting(project: Project, effect: float = 6.0, slower: float = 5.9) -> lis
     ]
     tip = project.commit("accept", **{"perf-accepted.toml": "".join(texts)})
     store = Repository.find().store
-    store.add(interleaved([base, tip], [noisy(0.01, seed=1), noisy(0.01 * slower, seed=2)], session="20261121T093000-abcdef"), "test")
+    store.add(
+        interleaved([base, tip], [noisy(0.01, seed=1), noisy(0.01 * slower, seed=2)], session="20261121T093000-abcdef"), "test"
+    )
     return [base, tip]
 
 
 @pytest.mark.parametrize("form", FORMS[:2] + FORMS[3:])
-def test_what_a_change_accepts_by_itself_is_honoured_and_said_first(
-    project: Project, perf: Perf, form: tuple[str, ...]
-) -> None:
+def test_what_a_change_accepts_by_itself_is_honoured_and_said_first(project: Project, perf: Perf, form: tuple[str, ...]) -> None:
     base, tip = accepting(project)
     said = flat(perf("check", *form, base, tip, code=0))
     assert "this change accepts 2 degradations of its own (sort: wall time +600 %, ...); nothing changed beyond" in said

@@ -73,7 +73,9 @@ def test_a_benchmark_that_does_nothing_any_more_is_named(change: Change) -> None
 
 def test_a_job_that_is_removed_is_named(change: Change) -> None:
     text = (change.project.root / "perf.toml").read_text().replace('name = "work"', 'name = "easy"')
-    lib(change.project, "5900", **{"perf.toml": text.replace("bench/run.sh", "easy.sh"), "easy.sh": WORK.replace("LEVEL", "1000")})
+    lib(
+        change.project, "5900", **{"perf.toml": text.replace("bench/run.sh", "easy.sh"), "easy.sh": WORK.replace("LEVEL", "1000")}
+    )
     assert "perf.toml (job work removed; job easy new), the benchmark easy.sh" in flat(change.ci(code=None))
 
 
@@ -102,7 +104,10 @@ def test_what_an_earlier_step_wrote_into_the_checkout_is_named(change: Change) -
     change.project.write("easy.sh", WORK.replace("LEVEL", "1000"))
     change.project.write("perf.toml", text.replace("bench/run.sh", "easy.sh") + '[[check]]\ndelta = "1000%"\n')
     said = flat(change.ci(code=None))
-    assert "perf.toml (new [[check]] delta 1000%, ignored; job work: cmd sh bench/run.sh -> sh easy.sh), the benchmark easy.sh" in said
+    assert (
+        "perf.toml (new [[check]] delta 1000%, ignored; job work: cmd sh bench/run.sh -> sh easy.sh), the benchmark easy.sh"
+        in said
+    )
 
 
 def test_an_own_acceptance_is_honoured_and_said_first(change: Change) -> None:

@@ -92,7 +92,10 @@ def every(request: pytest.FixtureRequest, degraded: CiVerdict, many: CiVerdict) 
 @pytest.mark.parametrize("word", ["fine", "failed", "unsettled", "untouched"])
 def test_what_a_change_does_to_its_judge_is_in_every_report_whatever_came_of_it(word: str) -> None:
     found = verdict(word, report(1.0, judged_by=JUDGED), why=["so it is"])
-    said = ("This change also changes how it is judged: perf.toml (job sort removed), the overlay", "The tables are those of the target")
+    said = (
+        "This change also changes how it is judged: perf.toml (job sort removed), the overlay",
+        "The tables are those of the target",
+    )
     first = "this change accepts 2 degradations of its own (sort: wall time +490 %"
     forms = {name: render(found).decode() for name, render in REPORTS.items() if name != "metrics.txt"}
     forms |= {"comment": summary.comment(found, "main"), "annotations": "\n".join(workflow_commands(found))}
