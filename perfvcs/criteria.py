@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -13,6 +14,7 @@ from perfvcs.check.register import LARGEST_REGISTER, REGISTER_FILE
 from perfvcs.check.text import labelled
 from perfvcs.errors import UsageError
 from perfvcs.foreign import content, toml
+from perfvcs.git.ancestry import Ancestry
 from perfvcs.git.files import LINK, ChangedFile, CommittedFile, CommittedFiles, Unreadable, changed_files
 from perfvcs.jobs.differences import of_files, of_settings
 from perfvcs.rules import LARGEST_RULES, RULES_FILE, Rules
@@ -78,7 +80,7 @@ class CriteriaReader:
             known = {file.path for file in files}
             files += [ChangedFile(path, "M", self._mode(path)) for path in changed() if path not in known]
         before, after = self._tables(old), self._tables(None if changed else new)
-        accepts, said = self._acceptances(old, None if changed else new)
+        accepts, said = self._acceptances(old, new, live=changed is not None)
         settings = _settings(before, after, files, ignored=judged_by.rules == "baseline")
         own = of_files(before.table or {}, after.table or {}, files)
         return Criteria(rules, replace(judged_by, accepts=accepts, differences=[*settings, *said, *own]))
@@ -151,24 +153,31 @@ class CriteriaReader:
         except (Unreadable, UsageError) as error:
             return _Settings(problem=shorten(str(error), REASON))
 
-    def _acceptances(self, old: str, new: str | None) -> tuple[list[str], list[str]]:
-        """The degradations that the newer perf-accepted.toml accepts and the older one does not, and what else differs between them."""
+    def _acceptances(self, old: str, new: str, *, live: bool) -> tuple[list[str], list[str]]:
+        """The degradations between two commits that only the newer perf-accepted.toml accepts, and what else differs in it.
+
+        ``live``: the newer one is the working tree's.
+        """
         from perfvcs.check.register import parse
 
-        if new is not None and self._files.of(old, REGISTER_FILE) == self._files.of(new, REGISTER_FILE):
+        if not live and self._files.of(old, REGISTER_FILE) == self._files.of(new, REGISTER_FILE):
             return [], []
-        sides: list[list[Acceptance]] = []
-        for commit in (old, new):
-            try:
-                sides.append(parse(self._text(commit, REGISTER_FILE, LARGEST_REGISTER) or ""))
-            except (Unreadable, UsageError) as error:
-                if commit is not old:
-                    return [], [f"{REGISTER_FILE} (cannot be used: {shorten(str(error), REASON)})"]
-                sides.append([])
-        before, after = ({one.id: one for one in side} for side in sides)
-        withdrawn = len(before.keys() - after.keys())
-        said = [f"{REGISTER_FILE} ({counted(withdrawn, 'acceptance')} withdrawn)"] if withdrawn else []
-        return [_accepted(one) for name, one in after.items() if before.get(name) != one], said
+        try:
+            text = self._text(None if live else new, REGISTER_FILE, LARGEST_REGISTER)
+            after = {one.id: one for one in parse(text or "")}
+        except (Unreadable, UsageError) as error:
+            return [], [f"{REGISTER_FILE} (cannot be used: {shorten(str(error), REASON)})"]
+        before: dict[str, Acceptance] = {}
+        with suppress(Unreadable, UsageError):  # it was mended
+            text = self._text(old, REGISTER_FILE, LARGEST_REGISTER)
+            before = {one.id: one for one in parse(text or "")}
+        came = [one for name, one in after.items() if before.get(name) != one]
+        way = Ancestry(self._project, old, new)
+        own = [_accepted(one) for one in came if way.gained(one.target)]
+        withdrawn, others = len(before.keys() - after.keys()), len(came) - len(own)
+        said = [f"{counted(withdrawn, 'acceptance')} withdrawn"] if withdrawn else []
+        said += [f"{counted(others, 'acceptance')} of other changes"] if others else []
+        return own, [f"{REGISTER_FILE} ({', '.join(said)})"] if said else []
 
     def _text(self, commit: str | None, name: str, most: int) -> str | None:
         """The text of a file in a commit, or in the working tree; None where there is none. Raises Unreadable."""

@@ -324,6 +324,16 @@ def test_what_was_accepted_before_is_not_the_changes_own(project: Project, perf:
     assert (found["accepts"], found["differences"]) == ([], [])
 
 
+def test_what_is_accepted_of_an_earlier_change_is_not_its_own(project: Project) -> None:
+    base, change = changed(project, {"perf.toml": JOB}, {"perf.toml": JOB})
+    project.commit("accept", **{"perf-accepted.toml": ACCEPTED.format(metric="wall", effect=9.0, baseline=base, target=change)})
+    repository = Repository.find()
+    by = repository.criteria(*map(repository.state, (change, "HEAD"))).judged_by
+    assert (by.accepts, by.differences) == ([], ["perf-accepted.toml (1 acceptance of other changes)"])
+    by = repository.criteria(*map(repository.state, (base, "HEAD"))).judged_by
+    assert (by.accepts, by.differences) == (["sort: wall time +900 %"], [])
+
+
 def test_withdrawn_acceptances_and_a_damaged_register_are_named(project: Project, perf: Perf) -> None:
     accepting(project)
     project.commit("withdrawn", **{"perf-accepted.toml": ""})
