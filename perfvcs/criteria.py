@@ -88,9 +88,9 @@ class CriteriaReader:
     def rules(self, baseline: str, target: str, *, committed: bool = False) -> Criteria:
         """The rules alone, for one commit against another."""
         own = self._rules_of(baseline)
-        if not committed and self._edited is not None:
+        if not committed and self.edited is not None:
             remark = f"the [[check]] tables that judge are not committed in {RULES_FILE}"
-            return Criteria(self._edited, _by("working tree", "" if self._edited == own else remark))
+            return Criteria(self.edited, _by("working tree", "" if self.edited == own else remark))
         if isinstance(own, Rules):
             return Criteria(own, _by("baseline"))
         theirs = self._rules_of(target)
@@ -131,8 +131,8 @@ class CriteriaReader:
         return load(self._project.root / RULES_FILE).rules
 
     @cached_property
-    def _edited(self) -> Rules | None:
-        """The rules of the working tree, where they are not those of HEAD."""
+    def edited(self) -> Rules | None:
+        """The rules of the working tree, where they are not those of HEAD; raises BadConfig."""
         head = self._rules_of(self._project.head or "")
         committed = head if isinstance(head, Rules) else Rules()
         return None if self._present == committed else self._present

@@ -193,7 +193,7 @@ def _verdict(checked: Checked, so: str, *, late: bool) -> int:
         echo(f"perf: {branch} is not checked: {reason}{so}", err=True)
         return push.UNCHECKED
     elif checked.settlement:
-        echo(f"perf: {branch}: {checked.settlement}", err=True)
+        echo("; ".join(filter(None, [f"perf: {branch}: {checked.settlement}", checked.judge])), err=True)
     return 0
 
 

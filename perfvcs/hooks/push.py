@@ -51,6 +51,14 @@ class Checked:
         found = re.search(r"^\d+ of [1-9]\d* comparisons? settled$", self.output, re.MULTILINE)
         return found[0] if found else ""
 
+    @property
+    def judge(self) -> str:
+        """What the push does to its own judge, as the report says it; empty where that is nothing."""
+        own = re.search(r": (this\s+change\s+accepts\s[^;]*);", self.output)
+        lines = re.search(r"^  (?:This change also|The \[\[check)[^\n]*(?:\n  \S[^\n]*)*", self.output, re.MULTILINE)
+        said = [own[1] if own else "", lines[0] if lines else ""]
+        return "; ".join(" ".join(part.split()) for part in said if part)
+
 
 def pushes(project: Project, remote: str, lines: Iterable[str]) -> list[Push]:
     """The comparisons for the lines that git gives to pre-push: ``<local ref> <local id> <remote ref> <remote id>``.

@@ -188,14 +188,15 @@ def compared(
     from perfvcs.check.document import decode
 
     memory, pair = repository.index.memory, (baseline.verdict_key, target.verdict_key)
-    criteria = criteria or repository.criteria(baseline, target)
-    basis = _basis(repository, baseline, target, criteria, method, delta, within)
+    given = [method, delta, within, criteria]
+    basis = _basis(repository, baseline, target, given)
     known = memory.recall(*pair)
     if known and known.basis == basis:
         with suppress(Malformed):  # a changed byte
             report = decode(known.report)
             _remember(repository, baseline, target, known.report, basis)  # as the last verdict
             return Check(repository, baseline, target, report)
+    criteria = criteria or repository.criteria(baseline, target)
     try:
         found = repository.compare(baseline, target, method=method, delta=delta, within=within, criteria=criteria)
         report = inheriting(repository, found, target)
@@ -214,18 +215,18 @@ def _remember(repository: Repository, baseline: State, target: State, report: by
         repository.index.memory.remember(baseline.verdict_key, target.verdict_key, report, basis)
 
 
-def _basis(
-    repository: Repository, baseline: State, target: State, criteria: Criteria, method: str, delta: float | None,
-    within: float | None,
-) -> str:  # fmt: skip
-    """The hash of all that a report from what is stored depends on: the profiles, the options, the project's own files, and our code."""
+def _basis(repository: Repository, baseline: State, target: State, given: Sequence[object]) -> str:
+    """The hash of all that a report from what is stored depends on: profiles, options, the project's own files, and our code.
+
+    What a commit has stays as it is; of the working tree it counts whether its rules judge.
+    """
     project, accepted = repository.project, repository.acceptances
     path = project.root / RULES_FILE
     text = path.read_bytes().hex() if path.is_file() and not project.bare else ""
     ended = [one.id for one in accepted if one.has_ended(date.today())]
     states = [(state.commit, state.dirty) for state in (baseline, target)]
-    options = [method, delta, within, project.shallow]
-    about = [repository.index.head, states, options, text, criteria, accepted, ended, _code(), noted(repository, target)]
+    options = [*given, project.shallow, repository.criteria_reader.edited]
+    about = [repository.index.head, states, options, text, accepted, ended, _code(), noted(repository, target)]
     return hashlib.sha256(msgspec.json.encode(about)).hexdigest()
 
 

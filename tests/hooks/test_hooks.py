@@ -617,6 +617,18 @@ def test_a_push_that_goes_on_says_how_much_was_settled(remote, quiet, stub, code
     assert done.stderr.startswith(f"perf: {said}")
 
 
+def test_a_push_says_what_it_does_to_its_own_judge(remote, quiet, stub):
+    quiet.commit()
+    stub.setenv("STUB_EXIT", "0")
+    said = "a -> b: this change accepts 1 degradation of its own (sort:\n  wall time +6 %); nothing changed\n"
+    judge = "  This change also changes how it is judged: perf.toml\n  (job sort removed).\n\n  same  sort\n"
+    stub.setenv("STUB_SAID", f"{said}{judge}9 of 12 comparisons settled")
+    done = run("push", "--quiet", "origin", "main")
+    own = "this change accepts 1 degradation of its own (sort: wall time +6 %)"
+    also = "This change also changes how it is judged: perf.toml (job sort removed)."
+    assert done.stderr == f"perf: main: 9 of 12 comparisons settled; {own}; {also}\n"
+
+
 def test_the_whole_push_is_compared_with_what_the_remote_has(remote, quiet, stub):
     base = quiet.git("rev-parse", "HEAD")
     quiet.commit("a")

@@ -163,6 +163,25 @@ def test_branches_and_requests_that_were_measured_have_pages(project: Project, p
     assert perf("publish", "site", "--profiles", "0").out.startswith("wrote 0 of ")
 
 
+def test_a_branch_and_a_commit_say_what_they_do_to_their_judge(project: Project, perf: Perf) -> None:
+    tables = '[[job]]\nname = "work"\ncmd = "true"\n'
+    base = project.commit("base", **{"perf.toml": tables})
+    tip = project.commit("in a hurry", **{"perf.toml": f'{tables}[[check]]\ndelta = "1000%"\n', "work.py": "slow"})
+    last = project.commit("after", **{"work.py": "slower"})
+    store(*measured([base, tip, last], [0.010, 0.010, 0.010], spread=0.001))
+    project.git("switch", "--quiet", "--create", "loose", base)
+    other = project.commit("elsewhere", **{"bench/run.sh": "exit 0"})
+    store(*measured([other], [0.010], seed=2, spread=0.001))
+    project.git("switch", "--quiet", "main")
+    perf("publish", "site", "--profiles", "0")
+    said = "This change also changes how it is judged: "
+    assert said + "perf.toml (new [[check]] delta 1000%, ignored)." in page(f"commits/{tip[:10]}.html")["sentence"]
+    assert [said in page(f"commits/{one[:10]}.html")["sentence"] for one in (base, last)] == [False, False]
+    (branch,) = page("branches.html")["branches"]
+    assert branch["sentence"].endswith(f"{said}the benchmark bench/run.sh")
+    assert said in Path("site", branch["url"]).read_text()
+
+
 def test_a_branch_that_was_merged_is_no_longer_listed(project: Project, perf: Perf, branched: dict[str, str]) -> None:
     perf("publish", "site", "--profiles", "0")
     pages = len(list(Path("site/branches").glob("*.html")))
