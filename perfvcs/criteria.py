@@ -1,4 +1,4 @@
-"""By what a change is judged: the baseline's rules, since no change chooses its own judge; and what it changes about its judge."""
+"""By what a change is judged: the baseline's rules, and what the change does to its judge."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ class _Settings(NamedTuple):
 class CriteriaReader:
     """The criteria of a project's states; every file is read once.
 
-    The rules of the baseline judge. Those of the working tree do where they are not committed: whoever edits them wants to try them,
-    and no commit can do that to others. A baseline without a perf.toml that can be used leaves it to the target, then to the working tree.
+    The rules of the baseline judge. Those of the working tree do where they are not committed:
+    whoever edits them wants to try them, and no commit can do that to others. A baseline without a
+    perf.toml that can be used leaves it to the target, then to the working tree.
     """
 
     def __init__(self, project: Project) -> None:
@@ -68,7 +69,8 @@ class CriteriaReader:
     ) -> Criteria:
         """The criteria for two states. ``committed``: what is not committed never judges.
 
-        ``changed`` gives the files that the working tree changes, where it is the target. Raises BadConfig where its rules cannot be used.
+        ``changed`` gives the files that the working tree changes, where it is the target. Raises
+        BadConfig where its rules cannot be used.
         """
         old, new = baseline.commit, target.commit
         self._files.ask([old, new], RULES_FILE, REGISTER_FILE)
@@ -78,7 +80,8 @@ class CriteriaReader:
         files = changed_files(self._project, old, new) if old != new else []
         if changed is not None:
             known = {file.path for file in files}
-            files += [ChangedFile(path, "M", self._mode(path)) for path in changed() if path not in known]
+            more = (path for path in changed() if path not in known)
+            files += [ChangedFile(path, "M", self._mode(path)) for path in more]
         before, after = self._tables(old), self._tables(None if changed else new)
         accepts, said = self._acceptances(old, new, live=changed is not None)
         settings = _settings(before, after, files, ignored=judged_by.rules == "baseline")
@@ -154,13 +157,14 @@ class CriteriaReader:
             return _Settings(problem=shorten(str(error), REASON))
 
     def _acceptances(self, old: str, new: str, *, live: bool) -> tuple[list[str], list[str]]:
-        """The degradations between two commits that only the newer perf-accepted.toml accepts, and what else differs in it.
+        """The degradations on the way that only the newer perf-accepted.toml accepts, and what else differs.
 
         ``live``: the newer one is the working tree's.
         """
         from perfvcs.check.register import parse
 
-        if not live and self._files.of(old, REGISTER_FILE) == self._files.of(new, REGISTER_FILE):
+        same = self._files.of(old, REGISTER_FILE) == self._files.of(new, REGISTER_FILE)
+        if same and not live:
             return [], []
         try:
             text = self._text(None if live else new, REGISTER_FILE, LARGEST_REGISTER)
@@ -180,7 +184,7 @@ class CriteriaReader:
         return own, [f"{REGISTER_FILE} ({', '.join(said)})"] if said else []
 
     def _text(self, commit: str | None, name: str, most: int) -> str | None:
-        """The text of a file in a commit, or in the working tree; None where there is none. Raises Unreadable."""
+        """The text of a file in a commit, or in the working tree; None without one. Raises Unreadable."""
         if commit is not None:
             return self._files.text(commit, name, most)
         if self._project.bare:
@@ -201,7 +205,7 @@ def _by(whose: Whose, remark: str = "") -> JudgedBy:
 
 
 def _rules(table: Table) -> Rules | str:
-    """The rules in the tables of a perf.toml, or why they cannot be used; nothing else in it matters."""
+    """The rules in the tables of a perf.toml, or why they cannot be used."""
     from perfvcs.jobs.config import read
 
     kept = {key: table[key] for key in ("check", "check_rules") if key in table}
@@ -215,10 +219,9 @@ def _settings(before: _Settings, after: _Settings, files: Iterable[ChangedFile],
     """What differs between two perf.toml, as one entry."""
     if after.problem:
         return [f"{RULES_FILE} (cannot be used: {after.problem})"]
-    if any(file.path == RULES_FILE and file.mode == LINK for file in files):
-        return [f"{RULES_FILE} (a link)"]
+    link = any(file.path == RULES_FILE and file.mode == LINK for file in files)
     said = "" if before.problem else of_settings(before.table, after.table, ignored=ignored)
-    return [said] if said else []
+    return [f"{RULES_FILE} (a link)"] * link + [said] * bool(said)
 
 
 def _accepted(acceptance: Acceptance) -> str:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Report
 
 SCREEN_LINES = 24  # of a terminal
-SENTENCE, CRITERIA, DETAIL, CLOSING = 4, 4, 2, 2  # lines that one of each takes at most
+SENTENCE, DETAIL, CLOSING = 4, 2, 2  # lines that one of each takes at most
+BESIDE_CRITERIA, FEWEST, MOST = 3, 3, 7  # lines of the sentence where it has criteria, and of these
+BODY = 6  # lines that changes need
 NAME_COLUMNS = 60  # columns of a name
 NOTES = 2  # that are listed
 MOST_LONG_TEXTS = 4  # texts that may take more than a line
@@ -34,19 +36,22 @@ def screen(
     ``following`` is what to do next, a sentence each. Details are left out first, then changes and jobs from the least important on.
     """
     said = brief(report, causes)
-    top = _cut(wrap(f"{_title(report)}: {said.sentence}", width, subsequent_indent="  "), SENTENCE, width)
-    top += _cut(_criteria(said, width), CRITERIA, width)
-    ending = _ending(report, [*said.rest, *_notes(report), *following], width)
+    most = BESIDE_CRITERIA if said.criteria else SENTENCE
+    top = _cut(wrap(f"{_title(report)}: {said.sentence}", width, subsequent_indent="  "), most, width)
+    notes = _notes(report, 0 if said.criteria else NOTES)
+    ending = _ending(report, [*said.rest, *notes, *following], width)
+    room = SCREEN_LINES - len(top) - len(ending) - BODY
+    top += _cut(_criteria(said, width), max(FEWEST, min(MOST, room)), width)
     body = _listed(said, SCREEN_LINES - len(top) - len(ending) - 2, width)
     return "\n".join([*top, "", *body, *([""] if body else []), *ending])
 
 
-def _notes(report: Report) -> list[str]:
-    """The first of the notes on jobs."""
+def _notes(report: Report, most: int) -> list[str]:
+    """The first notes on jobs, at most so many."""
     notes = [f"note: {shorten(note, NAME_WIDTH)}" for note in (*report.failures, *report.renamed)]
-    left_out = len(notes) - NOTES
-    more = [f"note: {counted(left_out, 'more note')}: perf check -v"] if left_out > 0 else []
-    return [*filter(None, [untouched(report)]), *notes[:NOTES], *more]
+    left_out = len(notes) - most
+    more = [f"note: {counted(left_out, 'more note' if most else 'note')}: perf check -v"] if left_out > 0 else []
+    return [*filter(None, [untouched(report)]), *notes[:most], *more]
 
 
 def _ending(report: Report, texts: Sequence[str], width: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Files as commits have them, read without a checkout: through links that stay in the project, and never more than a bound."""
+"""Files as commits have them, read without a checkout: through links inside the project, within bounds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Unreadable(Exception):
 
 
 class CommittedFile(NamedTuple):
-    """What a commit has under a name: the id of a blob and its bytes (empty: nothing), or why it cannot be read."""
+    """What a commit has under a name: a blob's id and size (empty: nothing), or why it is unreadable."""
 
     blob: str = ""
     size: int = 0
@@ -43,7 +43,7 @@ class ChangedFile(NamedTuple):
 
 
 class CommittedFiles:
-    """Files in a project's commits; git is asked once for each file of each commit, and once for each content."""
+    """Files in a project's commits; git is asked once for each file of a commit, and for each content."""
 
     def __init__(self, project: Project) -> None:
         self._project = project

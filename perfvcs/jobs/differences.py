@@ -1,4 +1,4 @@
-"""What differs between two versions of a project in what measures it: perf.toml, the overlay, and the benchmark's own files."""
+"""What differs between two versions of a project in what measures it: perf.toml and the benchmark's files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perfvcs.text.words import counted
 
 MOST_PARTS = 4  # differences of perf.toml that are named
 MOST_TABLES = 1000  # that are compared each with each
-PART, VALUE = 60, 16  # characters of one, and of a value in it
+PART, VALUE = 44, 16  # characters of one, and of a value in it
 LONGEST_COMMAND = 20_000  # characters; splitting takes a time quadratic in its words
 DEEPEST_ENTRY = 100  # folders
 Table = Mapping[str, Any]
@@ -39,8 +39,11 @@ def of_settings(old: Table | None, new: Table | None, *, ignored: bool) -> str:
     if old is None or new is None:
         return "" if old == new else f"{RULES_FILE} ({'new' if old is None else 'removed'})"
     keys = sorted({*old, *new} - {"job", "check", "check_rules"})
-    parts = [*_rules(old, new, ignored=ignored), *_jobs(old, new)]
+    # new jobs come last, so that they do not hide what became of others
+    jobs, came = _jobs(old, new)
+    parts = [*jobs, *_rules(old, new, ignored=ignored)]
     parts += [key for key in keys if old.get(key) != new.get(key)]
+    parts += came
     if not parts:
         return ""
     shown = [shorten(part, PART) for part in parts[:MOST_PARTS]]
@@ -68,19 +71,19 @@ def _rules(old: Table, new: Table, *, ignored: bool) -> Iterator[str]:
         yield f"the order of the [[check]] tables{mark}"
 
 
-def _jobs(old: Table, new: Table) -> Iterator[str]:
-    """Of the jobs those that came, went or changed."""
+def _jobs(old: Table, new: Table) -> tuple[list[str], list[str]]:
+    """The jobs that went or changed, and those that came."""
     before, after = _by_name(_tables(old, "job")), _by_name(_tables(new, "job"))
-    for name in dict.fromkeys([*before, *after]):
+    said = []
+    for name, tables in before.items():
         called = f"job {shorten(name, PART // 2)}"
         if name not in after:
-            yield f"{called} removed"
-        elif name not in before:
-            yield f"{called} new"
-        elif before[name] != after[name]:
-            pairs = zip(before[name], after[name], strict=False)
+            said.append(f"{called} removed")
+        elif tables != after[name]:
+            pairs = zip(tables, after[name], strict=False)
             keys = [key for pair in pairs for key in _keys(*pair)]
-            yield f"{called}: {', '.join(keys) or 'others of that name'}"
+            said.append(f"{called}: {', '.join(keys) or 'others of that name'}")
+    return said, [f"new job {shorten(name, PART // 2)}" for name in after if name not in before]
 
 
 def _by_name(tables: Iterable[Table]) -> dict[str, list[Table]]:

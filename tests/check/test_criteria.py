@@ -121,9 +121,9 @@ def job(text: str) -> str:
 
 
 ATTACKS = {
-    "removes the job": ('[[job]]\ncmd = "true"\n', "job sort removed; job true new"),
-    "renames the job": ('[[job]]\nname = "other"\ncmd = "sh bench/sort.sh"\n', "job sort removed; job other new"),
-    "takes its history": ('[[job]]\nname = "new"\nformerly = ["sort"]\ncmd = "true"\n', "job sort removed; job new new"),
+    "removes the job": ('[[job]]\ncmd = "true"\n', "job sort removed; new job true"),
+    "renames the job": ('[[job]]\nname = "other"\ncmd = "sh bench/sort.sh"\n', "job sort removed; new job other"),
+    "takes its history": ('[[job]]\nname = "new"\nformerly = ["sort"]\ncmd = "true"\n', "job sort removed; new job new"),
     "runs another command": (job('cmd = "true"'), "job sort: cmd"),
     "executes it once": (f"{JOB}executions = 1\n", "job sort: executions 1"),
     "ends it early": (f'{JOB}timeout = "1ms"\n', "job sort: timeout 1ms"),
@@ -160,7 +160,9 @@ def test_what_a_change_does_to_perf_toml_is_said_and_does_not_help_it(
     (f"{JOB}executions = 10\nwarmup = 1\n", f"{JOB}executions = 1\n", "perf.toml (job sort: executions 10 -> 1, no warmup)"),
     (JOB + JOB, JOB, "perf.toml (job sort: others of that name)"),
     (JOB, "".join(f"{JOB}\n" if not n else f'[[job]]\ncmd = "c{n}"\n' for n in range(9)),
-     "perf.toml (job c1 new; job c2 new; job c3 new; job c4 new; 4 more)"),
+     "perf.toml (new job c1; new job c2; new job c3; new job c4; 4 more)"),
+    (JOB, "".join(f'[[job]]\ncmd = "c{n}"\n' for n in range(9)),
+     "perf.toml (job sort removed; new job c0; new job c1; new job c2; 6 more)"),
     (JOB, "# nothing else\n" + JOB, None),
     (JOB, JOB.replace("\n", "\r\n"), None),
 ])  # fmt: skip
@@ -193,7 +195,8 @@ def test_a_perf_toml_that_becomes_a_link_is_named(project: Project, perf: Perf, 
     store.add(interleaved([base, change], [noisy(0.01, seed=1), noisy(0.06, seed=2)]), "test")
     (project.root / "perf.toml").unlink()
     project.commit("mended", **{"perf.toml": JOB})
-    assert judged_by(perf, base, change)["differences"] == [words]
+    more = ["perf.toml (new [[check]] delta 1000%, ignored)"] if to == "ci/perf.toml" else []
+    assert judged_by(perf, base, change)["differences"] == [words, *more]
 
 
 def test_what_a_link_leads_to_is_read_and_compared(project: Project, perf: Perf) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from test_check_text import change, report
 
 from perfvcs.check import Report
-from perfvcs.check.change import VERDICT_WORDS, Overall
+from perfvcs.check.change import VERDICT_WORDS, JudgedBy, Overall
 from perfvcs.check.importance import entries
 from perfvcs.check.markdown import markdown
 from perfvcs.check.screen import SCREEN_LINES, screen
@@ -157,9 +158,11 @@ NAMES = st.text(max_size=300)
         max_size=40,
     ),
     st.integers(0, 2),
+    st.builds(JudgedBy, differences=st.lists(NAMES, max_size=9), accepts=st.lists(NAMES, max_size=2), remark=NAMES),
 )
-def test_whatever_is_reported_takes_one_screen(changes: list[Any], following: int) -> None:
+def test_whatever_is_reported_takes_one_screen(changes: list[Any], following: int, by: JudgedBy) -> None:
     jobs = [job(2, given.word, job=given.job, series=[given.series], metric=given.metric) for given in changes[:9]]
-    lines = screen(with_jobs(report(*changes), *jobs), following=["what to do " * 30] * following).splitlines()
+    found = structs.replace(with_jobs(report(*changes), *jobs), judged_by=by, failures=["note " * 90] * 3)
+    lines = screen(found, following=["what to do " * 30] * following).splitlines()
     assert len(lines) <= SCREEN_LINES
     assert max(map(len, lines)) <= 80

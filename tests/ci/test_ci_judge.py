@@ -76,7 +76,7 @@ def test_a_job_that_is_removed_is_named(change: Change) -> None:
     lib(
         change.project, "5900", **{"perf.toml": text.replace("bench/run.sh", "easy.sh"), "easy.sh": WORK.replace("LEVEL", "1000")}
     )
-    assert "perf.toml (job work removed; job easy new), the benchmark easy.sh" in flat(change.ci(code=None))
+    assert "perf.toml (job work removed; new job easy), the benchmark easy.sh" in flat(change.ci(code=None))
 
 
 @pytest.mark.parametrize(("text", "said"), [
@@ -105,7 +105,7 @@ def test_what_an_earlier_step_wrote_into_the_checkout_is_named(change: Change) -
     change.project.write("perf.toml", text.replace("bench/run.sh", "easy.sh") + '[[check]]\ndelta = "1000%"\n')
     said = flat(change.ci(code=None))
     assert (
-        "perf.toml (new [[check]] delta 1000%, ignored; job work: cmd sh bench/run.sh -> sh easy.sh), the benchmark easy.sh"
+        "perf.toml (job work: cmd sh bench/run.sh -> sh easy.sh; new [[check]] delta 1000%, ignored), the benchmark easy.sh"
         in said
     )
 
