@@ -15,6 +15,7 @@ from perfvcs.check.text import labelled
 from perfvcs.errors import UsageError
 from perfvcs.foreign import content, toml
 from perfvcs.git.ancestry import Ancestry
+from perfvcs.git.command import GitError
 from perfvcs.git.files import LINK, ChangedFile, CommittedFile, CommittedFiles, Unreadable, changed_files
 from perfvcs.jobs.differences import of_files, of_settings
 from perfvcs.rules import LARGEST_RULES, RULES_FILE, Rules
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from perfvcs.state import State
 
 Whose = Literal["", "baseline", "target", "working tree"]
+UNKNOWN = "what differs is not known, since git does not have all files here"
 REASON, ACCEPTED = 160, 80  # characters of why a file cannot be used, and of what is accepted
 
 
@@ -77,7 +79,10 @@ class CriteriaReader:
         rules, judged_by = self.rules(old, new, committed=committed)
         if old == new and changed is None:
             return Criteria(rules, judged_by)
-        files = changed_files(self._project, old, new) if old != new else []
+        try:
+            files = changed_files(self._project, old, new) if old != new else []
+        except GitError:  # a part of a clone that is not here
+            return Criteria(rules, replace(judged_by, differences=[UNKNOWN]))
         if changed is not None:
             known = {file.path for file in files}
             more = (path for path in changed() if path not in known)

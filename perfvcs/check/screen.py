@@ -38,7 +38,8 @@ def screen(
     said = brief(report, causes)
     most = BESIDE_CRITERIA if said.criteria else SENTENCE
     top = _cut(wrap(f"{_title(report)}: {said.sentence}", width, subsequent_indent="  "), most, width)
-    notes = _notes(report, 0 if said.criteria else NOTES)
+    crowded = said.criteria and len(said.rest) + len(following) > MOST_LONG_TEXTS
+    notes = _notes(report, 0 if crowded else NOTES)
     ending = _ending(report, [*said.rest, *notes, *following], width)
     room = SCREEN_LINES - len(top) - len(ending) - BODY
     top += _cut(_criteria(said, width), max(FEWEST, min(MOST, room)), width)

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import NamedTuple
 
+from perfvcs.git.command import GitError
 from perfvcs.git.project import Project
 
 LINK = "120000"  # the mode of a symbolic link
+NOT_HERE = "git does not have it here"
 WHY = {
     "symlink": "it is a link out of the project",
     "dangling": "it is a link to nothing",
@@ -55,9 +57,13 @@ class CommittedFiles:
         wanted = [one for one in product(dict.fromkeys(commits), names) if one not in self._known]
         if wanted:
             asked = "".join(f"{commit}:{name}\n" for commit, name in wanted)
-            said = self._project.git("cat-file", "--batch-check", "--follow-symlinks", text=asked)
-            answers = _answers(said.encode("utf-8", "surrogateescape"))
-            self._known |= zip(wanted, answers, strict=True)
+            try:
+                said = self._project.git("cat-file", "--batch-check", "--follow-symlinks", text=asked)
+            except GitError:  # a part of a clone that is not here
+                self._known |= dict.fromkeys(wanted, CommittedFile(why=NOT_HERE))
+            else:
+                answers = _answers(said.encode("utf-8", "surrogateescape"))
+                self._known |= zip(wanted, answers, strict=True)
 
     def of(self, commit: str, name: str) -> CommittedFile:
         """What a commit has under a name."""
@@ -75,7 +81,10 @@ class CommittedFiles:
             raise Unreadable(f"it has more than {most:,} bytes")
         if found.blob not in self._texts:
             # git's output comes without its last line end, and TOML takes no carriage return alone
-            self._texts[found.blob] = self._project.git("cat-file", "blob", found.blob) + "\n"
+            try:
+                self._texts[found.blob] = self._project.git("cat-file", "blob", found.blob) + "\n"
+            except GitError:
+                raise Unreadable(NOT_HERE) from None
         text = self._texts[found.blob]
         try:
             text.encode()

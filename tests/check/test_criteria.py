@@ -273,6 +273,22 @@ def test_uncommitted_files_are_named_where_they_are_the_target(project: Project,
     assert said.endswith("judged: perf.toml (job sort: warmup 0), the benchmark bench/sort.sh")
 
 
+@pytest.mark.parametrize("part", ["blob:none", "tree:0"])
+def test_in_a_partial_clone_whose_remote_is_gone_a_check_says_what_it_cannot_see(
+    project: Project, perf: Perf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str
+) -> None:
+    commits = changed(project, {"perf.toml": JOB}, {"perf.toml": JOB + LOOSE})
+    profiles = list(Repository.find().store.read_many(Repository.find().store.paths(commits[0])))
+    profiles += Repository.find().store.read_many(Repository.find().store.paths(commits[1]))
+    project.git("config", "uploadpack.allowFilter", "true")
+    project.git("clone", "--quiet", "--no-checkout", f"--filter={part}", f"file://{project.root}", str(tmp_path / "clone"))
+    project.root.rename(tmp_path / "gone")
+    monkeypatch.chdir(tmp_path / "clone")
+    Repository.find(create=True).store.add([profile for _, profile in profiles], "test")
+    said = flat(perf("check", "-q", *commits, "--delta", "1", code=3))
+    assert "git does not have" in said
+
+
 def test_a_hostile_perf_toml_is_compared_within_bounds() -> None:
     """Each with each, or split as a shell does, these would take minutes to hours; the number is one that Python refuses to write."""
     many = {"check": [{"job": f"{number}"} for number in range(100_000)]}

@@ -87,7 +87,8 @@ def test_with_it_the_history_goes_on_everywhere(renamed: list[str], project: Pro
     assert "old name" not in perf("plan", "--json").out
     perf("publish", str(project.root.parent / "site"))
     pages = [path.read_text() for path in (project.root.parent / "site").rglob("*.html")]
-    assert not [page for page in pages if "old name" in page]
+    said_once = "job old name removed"  # of perf.toml, on the page of the commit that renamed it
+    assert not [page for page in pages if "old name" in page.replace(said_once, "")]
     after = subprocess.run(["git", "rev-parse", "main"], cwd=project.root / ".perf/store", capture_output=True, check=True).stdout
     assert before == after
 
