@@ -59,11 +59,6 @@ def keeping() -> Iterator[None]:
                 os.waitpid(keeper, 0)
 
 
-def marker() -> str:
-    """A value of ``MARKER`` for one command and what it starts, which no other command has."""
-    return f"{os.environ.get(MARKER, '')}-{os.urandom(8).hex()}"
-
-
 def released(environ: Mapping[str, str]) -> dict[str, str]:
     """An environment for what is to go on without this process."""
     return {name: value for name, value in environ.items() if name != MARKER}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from perfvcs.collector import Run
 from perfvcs.native.compiled import NotCompiled, compiled
+from perfvcs.process import CommandFailed, run
 
 QUESTION = """
 import _imp, sysconfig
@@ -50,19 +51,13 @@ def _extension(
     program: str, folder: Path, env: tuple[tuple[str, str], ...], source: Path
 ) -> tuple[list[tuple[str, Path]], str | None]:
     command = [program, "-I", "-c", QUESTION]
-    try:
-        said = subprocess.run(
-            command,
-            cwd=folder,
-            env=dict(env),
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=ANSWER_SECONDS,
-            check=False,
-            text=True,
-        ).stdout.splitlines()
-    except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError):
-        return [], None
+    with TemporaryFile() as output:
+        try:
+            run(command, cwd=folder, env=dict(env), timeout=ANSWER_SECONDS, output=output)
+            output.seek(0)
+            said = output.read().decode().splitlines()
+        except (CommandFailed, UnicodeDecodeError):
+            return [], None
     if len(said) != 4 or not said[0].startswith("."):
         return [], None
     tag, free, *includes = said

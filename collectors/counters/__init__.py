@@ -122,10 +122,9 @@ class Counters:
         from perfvcs.collectors.counters.events import Events
 
         events = Events() if self.events else None
-        without = launcher.fallback_reason() is not None
         try:
             try:
-                execution = _launch(run, lambda root: sampler.watch(root, events, command=without))
+                execution = _launch(run, lambda root: sampler.watch(root, events))
             finally:
                 sampled = sampler.stop()
             counted = events.read() if events else {}
@@ -136,12 +135,11 @@ class Counters:
 
     def _served(self, service: Service, run: Run, sampler: TreeSampler) -> _Executed:
         """Run the load against the service, which is sampled meanwhile."""
-        without = launcher.fallback_reason() is not None
         load = _Load()
         with Running(service, run) as running:
             asking = replace(run, argv=running.filled(run.argv))
             running.when_over(load.stop)
-            sampler.watch(running.root, running.events if self.events else None, command=without)
+            sampler.watch(running.root, running.events if self.events else None)
             try:
                 execution = _launch(asking, load.begun)
             finally:
@@ -214,11 +212,10 @@ class _Load:
             self.stop()
 
     def stop(self) -> None:
-        number = signal.SIGTERM if launcher.fallback_reason() is None else signal.SIGKILL
         self._stopped = True
         with self._lock, suppress(ProcessLookupError):
             if self._process >= 0:
-                signal.pidfd_send_signal(self._process, number)
+                signal.pidfd_send_signal(self._process, signal.SIGTERM)
 
     def close(self) -> None:
         with self._lock:

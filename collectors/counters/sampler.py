@@ -60,11 +60,11 @@ class TreeSampler:
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None
 
-    def watch(self, root: int, events: Events | None = None, *, command: bool = False) -> None:
-        """Begin; ``command`` says that ``root`` itself belongs to what is sampled."""
+    def watch(self, root: int, events: Events | None = None) -> None:
+        """Begin with all that the launcher ``root`` starts."""
         self._thread = threading.Thread(
             target=self._run,
-            args=(ProcessTree(root, command=command, groups=self.groups), events),
+            args=(ProcessTree(root, groups=self.groups), events),
             name="perfvcs-sampler",
             daemon=True,
         )

@@ -23,7 +23,6 @@ from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.counters.events import Events
 from perfvcs.collectors.counters.output import ServiceOutput
 from perfvcs.collectors.counters.port import free_port, is_open
-from perfvcs.collectors.counters.processes import stat
 from perfvcs.collectors.counters.tree import leader
 from perfvcs.errors import UsageError
 from perfvcs.launcher.execution import Execution, failure, name_command
@@ -222,10 +221,7 @@ class Running:
         """The process of the service's command; None when it does not run."""
         if self._ended.is_set():
             return None
-        if launcher.fallback_reason() is None:
-            return leader(self.root)
-        found = stat(self.root)
-        return None if found is None or found.zombie else self.root
+        return leader(self.root)
 
     def _outlived(self, command: int) -> None:
         self.warnings.append(

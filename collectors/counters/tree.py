@@ -14,15 +14,10 @@ MOST_READINGS = 3  # of reading when processes end meanwhile
 
 
 class ProcessTree:
-    """The descendants of ``root``, and ``root`` itself where it is the ``command`` and not what launched it.
+    """The descendants of the launcher ``root``: children of processes that ended become its own, so that none is lost."""
 
-    Children of processes that ended become children of the launcher, so that none is lost; without a launcher those that stay in the
-    command's session are known.
-    """
-
-    def __init__(self, root: int, *, command: bool, groups: Sequence[str] = ()) -> None:
+    def __init__(self, root: int, *, groups: Sequence[str] = ()) -> None:
         self.root = WatchedProcess(root)
-        self.command = command
         self.members: dict[int, WatchedProcess] = {}
         self.strangers: set[int] = set()
         self.hidden: set[int] = set()
@@ -49,8 +44,7 @@ class ProcessTree:
                 _add(used, process.passed, prefix)
                 _add(used, process.own, prefix)
         _add(used, self._left)
-        if not self.command:
-            _add(used, self.root.passed)
+        _add(used, self.root.passed)
         return levels, used
 
     def close(self) -> None:
@@ -64,9 +58,8 @@ class ProcessTree:
         A child that is still there after its parent was read was not yet handed on to it, so that nothing counts twice.
         """
         whole = True
-        if not self.command:
-            with suppress(Ended):
-                self.root.read()
+        with suppress(Ended):
+            self.root.read()
         for pid, process in list(self.members.items()):
             try:
                 process.read()
@@ -98,8 +91,6 @@ class ProcessTree:
         present = set(_numbers())
         self.strangers &= present
         unknown = sorted(present - self.strangers - self.members.keys() - {self.root.pid})
-        if self.command and self.root.pid in present and self.root.pid not in self.members:
-            self.members[self.root.pid] = self.root
         about = {pid: found for pid in unknown if (found := stat(pid)) is not None}
         for pid in about:
             if self._belongs(pid, about):
@@ -111,7 +102,7 @@ class ProcessTree:
         """Whether a process, or one above it that is new too, is a child of one that is known."""
         seen = set()
         while pid in about and pid not in seen:
-            if pid in self.members or (self.command and about[pid].session == self.root.pid):
+            if pid in self.members:
                 return True
             seen.add(pid)
             pid = about[pid].parent

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import msgspec
 
@@ -24,6 +24,8 @@ from perfvcs.collectors.memory.heap import (
 )
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command
+from perfvcs.process import CommandFailed
+from perfvcs.process import run as run_command
 
 ENGINES = {False: "memray/1", True: "memray+exact/1"}
 READING_SECONDS = 600.0  # seconds for the files of one execution
@@ -86,21 +88,17 @@ def _read(paths: Sequence[Path], reader: RecordingInterpreter, run: Run, request
     command = [
         reader.executable or run.argv[0], "-I", reading.__file__, reader.memray, str(request.sites), str(request.depth), *map(str, paths),
     ]  # fmt: skip
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=READING_SECONDS,
-            check=False,
-            cwd=run.scratch,
-            env=dict(run.env),
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise _unreadable(run, str(error)) from None
-    if not done.stdout.strip():
-        raise _unreadable(run, done.stderr.decode(errors="replace"))
-    return done.stdout
+    problem = ""
+    with TemporaryFile(dir=run.scratch) as output:
+        try:
+            run_command(command, cwd=run.scratch, env=run.env, timeout=READING_SECONDS, output=output)
+        except CommandFailed as error:
+            problem = str(error)
+        output.seek(0)
+        said = output.read()
+    if not said.strip():
+        raise _unreadable(run, problem)
+    return said
 
 
 def _unreadable(run: Run, said: str) -> CollectError:

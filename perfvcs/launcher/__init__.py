@@ -8,13 +8,15 @@ import re
 import select
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from perfvcs import keeper
 from perfvcs.interruption import SIGNALS
-from perfvcs.launcher import fallback
 from perfvcs.launcher.execution import (
     Execution,
     LaunchError,
@@ -28,17 +30,19 @@ from perfvcs.launcher.execution import (
 from perfvcs.launcher.pace import Pace
 from perfvcs.native import native_folder
 from perfvcs.native.compiled import NotCompiled, compiled
-from perfvcs.process import stop
 
 __all__ = ["LEFTOVER_SECONDS", "Execution", "LaunchError", "NotStarted", "engine", "fallback_reason", "launch"]
 
 VERSION = 1
+PYTHON_LAUNCHER = [sys.executable, "-I", "-S", str(Path(__file__).with_name("fallback.py"))]
 REPORTED = re.compile(rb"^([a-z_-]+) (-?[0-9]{1,18})$", re.M)
 NEEDED = (
-    "wall", "cpu", "maxrss", "minflt", "majflt", "nvcsw", "nivcsw", "inblock", "oublock", "timed_out", "leftover",
+    "wall", "cpu", "minflt", "majflt", "nvcsw", "nivcsw", "inblock", "oublock", "timed_out", "leftover",
 )  # fmt: skip
 LEFTOVER_SECONDS = 0.25  # seconds in which what a command leaves behind may end by itself, as Python's own helper processes do
 LAUNCHER_SECONDS = 15.0  # seconds beyond the time-out after which the launcher itself is given up
+WATCH_SECONDS = 0.05  # seconds between two looks of the caller's at a command
+DEATH_PATIENCE = 5.0  # seconds that processes get to die after SIGKILL
 FOREVER = 1e9  # seconds; longer time-outs, infinity among them, are this
 
 
@@ -79,24 +83,25 @@ def launch(
     grace: float = LEFTOVER_SECONDS,
     pace: bool = False,
     output: int | None = None,
+    errors: int | None = None,
+    pass_fds: Sequence[int] = (),
+    patience: float = 0.0,
     started: Callable[[int], None] | None = None,
+    watch: Callable[[], None] | None = None,
 ) -> Execution:
     """Execute ``argv`` once, without a shell, and return what it took.
 
     ``argv[0]`` is an absolute path. Standard input is empty, standard output is thrown away, of standard error the end is kept.
-    The command leads a session of its own; signals are as by default. After ``timeout`` seconds it is killed with all its
-    descendants. What it leaves running is given ``grace`` seconds and then killed, daemons included. ``cpus`` pins it to processors,
-    ``aslr=False`` switches address space randomisation off. With ``pace`` the machine's pace is read meanwhile, every 20 ms.
-    ``output`` is a descriptor that gets standard output and error instead. ``started`` is told the process at the top of all that runs
-    as soon as there is one: the launcher, or under engine ``wait4/1`` the command. When this
-    process ends, in whatever way, so do the command and its descendants. Raises NotStarted if the system refuses to start the
-    command, LaunchError where the launcher itself was killed; a command that fails is not an error here.
+    The command leads a session of its own; signals are as by default. After ``timeout`` seconds it is asked to end, given
+    ``patience`` seconds, and killed with all its descendants. What it leaves running is given ``grace`` seconds and then killed,
+    daemons included. ``cpus`` pins it to processors, ``aslr=False`` switches address space randomisation off. With ``pace`` the
+    machine's pace is read meanwhile, every 20 ms. ``output`` is a descriptor that gets standard output and, unless ``errors`` does,
+    standard error instead; ``pass_fds`` stay open in the command. ``started`` is told the launcher's process as soon as there is one.
+    ``watch`` is called again and again meanwhile; what it raises ends the command. When this process ends, in whatever way, so do
+    the command and its descendants. Raises NotStarted if the system refuses to start the command, LaunchError where the launcher
+    itself was killed; a command that fails is not an error here.
     """
     program = _prepared()[0]
-    if program is None:
-        return fallback.execute(
-            argv, cwd=cwd, env=env, timeout=timeout, grace=grace, cpus=cpus, aslr=aslr, output=output, started=started
-        )
     check_start(argv, cwd)
     tail = StreamTail()
     # A file and not a pipe takes the report: its first line comes while the command runs, and must not wake us up.
@@ -120,15 +125,25 @@ def launch(
             os.getpid(),
             round(min(timeout, FOREVER) * 1000),
             round(grace * 1000),
+            round(patience * 1000),
             int(aslr),
         ]
-        command = [str(program), *map(str, numbers), ",".join(map(str, cpus)) or "-", *argv]
+        # Python needs the variables that found its own libraries
+        first, own = ([str(program)], {}) if program else (PYTHON_LAUNCHER, keeper.released(os.environ))
+        command = [*first, *map(str, numbers), ",".join(map(str, cpus)) or "-", *argv]
+        shared = (report, environment, launcher_alive, *([readings] if pace else []), *pass_fds)
+        said_to = errors if errors is not None else output
         try:
             process = subprocess.Popen(
-                command, cwd=cwd, env={}, start_new_session=True,
-                pass_fds=(report, environment, launcher_alive, *([readings] if pace else [])), stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL if output is None else output, stderr=launcher_stderr if output is None else output,
-            )  # fmt: skip
+                command,
+                cwd=cwd,
+                env=own,
+                start_new_session=True,
+                pass_fds=shared,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL if output is None else output,
+                stderr=launcher_stderr if said_to is None else said_to,
+            )
         except OSError as error:
             raise not_started(argv, error.errno or 0) from None
         except ValueError as error:
@@ -139,11 +154,11 @@ def launch(
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if started is not None:
             started(process.pid)
-        _follow(process, alive, stderr, tail, time.monotonic() + timeout + grace + LAUNCHER_SECONDS)
+        _follow(process, alive, stderr, tail, time.monotonic() + timeout + grace + patience + LAUNCHER_SECONDS, watch)
         code, said = process.wait(), _reported(report)
         if "end" not in said:
             _stop_orphans(said, stderr)
-        return _execution(argv, cpus, said, code, tail.rest(stderr), Pace.of(readings) if pace else None)
+        return _execution(argv, cpus, said, code, tail.rest(stderr), Pace.of(readings) if pace and program else None)
     finally:
         if process is not None and process.returncode is None:
             _end(process, report, stderr)
@@ -162,14 +177,19 @@ def _block(argv: Sequence[str], env: Mapping[str, str]) -> bytes:
     return b"".join(variable + b"\0" for variable in variables)
 
 
-def _follow(process: subprocess.Popen[bytes], alive: int, stderr: int, tail: StreamTail, until: float) -> None:
+def _follow(
+    process: subprocess.Popen[bytes], alive: int, stderr: int, tail: StreamTail, until: float, watch: Callable[[], None] | None
+) -> None:
     """Keep standard error flowing until the launcher ends, or until ``until`` (monotonic seconds), when it is killed."""
+    pause = 1.0 if watch is None else WATCH_SECONDS
     poll = select.poll()
     poll.register(alive, select.POLLIN)
     poll.register(stderr, select.POLLIN)
     while time.monotonic() < until:
         # A fork of this process by another thread may hold the pipe too: then the process itself has to be asked.
-        events = poll.poll(1000)
+        events = poll.poll(pause * 1000)
+        if watch is not None:
+            watch()
         if any(descriptor == alive for descriptor, _ in events) or (not events and process.poll() is not None):
             return
         if events and not tail.read(stderr):
@@ -196,9 +216,39 @@ def _reported(report: int) -> dict[str, int]:
 
 def _stop_orphans(said: Mapping[str, int], stderr: int) -> None:
     """Stop what a killed launcher left: its command's session, and those of all that still hold the pipe for standard error."""
-    sessions = fallback.sessions_holding(str(Path(f"/proc/self/fd/{stderr}").readlink())) | {said.get("pid", 0)}
+    sessions = _sessions_holding(str(Path(f"/proc/self/fd/{stderr}").readlink())) | {said.get("pid", 0)}
     for session in sessions - {0, os.getsid(0)}:
-        stop(session, "")
+        _stop(session)
+
+
+def _sessions_holding(pipe: str) -> set[int]:
+    """The sessions with a process that has ``pipe`` (such as ``pipe:[1234]``) open."""
+    found = set()
+    for entry in os.scandir("/proc"):
+        with suppress(OSError):
+            if entry.name.isdecimal() and any(str(link.readlink()) == pipe for link in Path(entry.path, "fd").iterdir()):
+                found.add(os.getsid(int(entry.name)))
+    return found
+
+
+def _stop(session: int) -> None:
+    """Kill what is left of a session."""
+    until = time.monotonic() + DEATH_PATIENCE
+    while (left := _members(session)) and time.monotonic() < until:
+        for pid in left:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.005)
+
+
+def _members(session: int) -> list[int]:
+    found = []
+    for entry in os.scandir("/proc"):
+        with suppress(OSError, ValueError):  # it ended meanwhile, or is no process
+            state, _, _, its_session = Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()[:4]
+            if state not in (b"Z", b"X") and int(its_session) == session:
+                found.append(int(entry.name))
+    return found
 
 
 def _execution(
@@ -207,9 +257,12 @@ def _execution(
     if "exec" in said:
         raise not_started(argv, said["exec"])
     if "pin" in said:
-        raise fallback.no_such_processors(cpus)
+        allowed = ",".join(str(number) for number in sorted(os.sched_getaffinity(0)))
+        raise NotStarted(
+            f"cannot pin to the processors {','.join(map(str, cpus))}: this process may use {allowed}: choose among those"
+        )
     if "aslr" in said:
-        raise fallback.no_personality()
+        raise NotStarted("address space randomisation cannot be switched off here (containers often forbid it): leave it on")
     if "setup" in said:
         raise NotStarted(f"cannot run {name_command(argv)}: {errno.errorcode.get(said['setup'], '?')} while preparing: try again")
     if "stuck" in said:
@@ -227,7 +280,7 @@ def _execution(
         raise LaunchError(f"the launcher's report lacks {missing}: something else wrote into it: start the command again")
     seconds = {name: said[name] / 1e9 if name in said else None for name in ("run_delay", "wake_delay", "pressure", "steal")}
     return Execution(
-        wall=said["wall"] / 1e9, cpu=said["cpu"] / 1e9, maxrss=said["maxrss"],
+        wall=said["wall"] / 1e9, cpu=said["cpu"] / 1e9, maxrss=said.get("maxrss"),
         run_delay=seconds["run_delay"], wake_delay=seconds["wake_delay"],
         minor_faults=said["minflt"], major_faults=said["majflt"],
         voluntary_switches=said["nvcsw"], involuntary_switches=said["nivcsw"],

@@ -1,186 +1,201 @@
-"""Executing a command from Python itself, for machines without a C compiler."""
+"""The launcher in Python, for machines without a C compiler: the arguments and the report of native/launcher.c.
+
+It is a program of its own (``python -I -S fallback.py``) and imports nothing of perfvcs. Its report has no ``maxrss``, since Linux
+counts the memory of the process that started the command; nor what the command read and wrote, nor what the machine did meanwhile.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
-import select
 import signal
-import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from perfvcs import keeper
-from perfvcs.keeper import MARKER
-from perfvcs.launcher.execution import Execution, LaunchError, NotStarted, StreamTail, check_start, name_command, not_started
-from perfvcs.process import DEATH_PATIENCE, stop
-
+VERSION = 1
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
 ADDR_NO_RANDOMIZE = 0x0040000
-UNCHANGED = 0xFFFFFFFF  # asks personality() for the present value
+PATIENCE = 5.0  # seconds that processes get to die after SIGKILL; only an uninterruptible one needs them
+LONGEST_WAIT = 3600.0  # seconds; sigtimedwait takes no more than a C time_t
+AWAITED = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
+FATAL = {signal.SIGKILL, signal.SIGSTOP}  # whose disposition cannot be set
 
 
-def execute(
-    argv: Sequence[str],
-    *,
-    cwd: Path,
-    env: Mapping[str, str],
-    timeout: float,
-    grace: float,
-    cpus: Sequence[int],
-    aslr: bool,
-    output: int | None = None,
-    started: Callable[[int], None] | None = None,
-) -> Execution:
-    """As ``perfvcs.launcher.launch``, with the differences of engine ``wait4/1``.
+class Refused(Exception):
+    """What could not be set up, as the report names it, and the error's number."""
 
-    ``wall`` has Python's own cost of starting a process in it. ``maxrss`` is None, since Linux would report the size of the Python
-    process where that is larger; what was read and written is None, since newer kernels let only root ask that of an ended process.
-    Where the caller is killed, the keeper ends the command (``perfvcs.keeper``).
-    """
-    check_start(argv, cwd)
-    marker = keeper.marker()
-    reading, writing = os.pipe()
-    process: subprocess.Popen[bytes] | None = None
-    tail = StreamTail()
+    def __init__(self, key: str, number: int) -> None:
+        super().__init__(key)
+        self.key, self.number = key, number
+
+
+def main(words: Sequence[str]) -> None:
+    """Execute one command; ``words`` are those of the launcher."""
+    report, environment, alive, pace, parent, *milliseconds, aslr = map(int, words[:9])
+    timeout, grace, asking = (value / 1000 for value in milliseconds)
+    for descriptor in (report, environment, alive, pace):
+        if descriptor >= 0:
+            os.set_inheritable(descriptor, False)
+
+    def say(key: str, value: float) -> None:
+        os.write(report, f"{key} {int(value)}\n".encode())
+
+    say("perfvcs-launcher", VERSION)
+    signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
+    system = ctypes.CDLL(None, use_errno=True)
+    system.prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    if os.getppid() != parent:  # it died before we asked to be told
+        sys.exit(1)
+    system.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
-        try:
-            with _settings(cpus, aslr=aslr):
-                start = time.perf_counter()
-                process = subprocess.Popen(
-                    list(argv), cwd=cwd, env={**env, MARKER: marker}, start_new_session=True,
-                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL if output is None else output,
-                    stderr=writing if output is None else output,
-                )  # fmt: skip
-        except OSError as error:
-            raise not_started(argv, error.errno or 0) from None
-        except ValueError as error:
-            raise NotStarted(f"cannot run {name_command(argv)}: {error} in its arguments or environment: remove it") from None
-        os.close(writing)
-        writing = -1
-        if started is not None:
-            started(process.pid)
-        timed_out = not _wait(process.pid, start + timeout, reading, tail)
-        if timed_out:
-            _kill_group(process.pid)
-            if not _wait(process.pid, time.perf_counter() + DEATH_PATIENCE, reading, tail):
-                raise LaunchError(f"{name_command(argv)} timed out and does not die of SIGKILL: look at process {process.pid}")
-        wall = time.perf_counter() - start
-        return _finished(
-            process, wall, timed_out=timed_out, grace=0.0 if timed_out else grace, marker=marker, tail=tail, reading=reading
-        )
-    finally:
-        if process is None:  # Ctrl-C may come when it runs already
-            stop(-1, marker)
-        elif process.returncode is None:
-            _kill_group(process.pid)
-            stop(process.pid, marker)
-            process.wait(DEATH_PATIENCE)
-        for descriptor in (reading, writing):
-            if descriptor >= 0:
-                os.close(descriptor)
+        if words[9] != "-":
+            _pin(words[9])
+        if not aslr and system.personality(ADDR_NO_RANDOMIZE) == -1:
+            raise Refused("aslr", ctypes.get_errno())
+        start = time.perf_counter()
+        command = _spawn(words[10:], environment)
+    except Refused as refused:
+        say(refused.key, refused.number)
+        say("end", 1)
+        return
+    say("pid", command)
+    _follow(command, start, timeout, grace, asking, say)
+    say("end", 1)
 
 
-def _finished(
-    process: subprocess.Popen[bytes], wall: float, *, timed_out: bool, grace: float, marker: str, tail: StreamTail, reading: int
-) -> Execution:
-    pid = process.pid
-    delay = _run_delay(pid)
-    _, status, usage = os.wait4(pid, 0)
-    code = process.returncode = os.waitstatus_to_exitcode(status)
-    return Execution(
-        wall=wall, cpu=usage.ru_utime + usage.ru_stime, run_delay=delay,
-        minor_faults=usage.ru_minflt, major_faults=usage.ru_majflt,
-        voluntary_switches=usage.ru_nvcsw, involuntary_switches=usage.ru_nivcsw,
-        blocks_in=usage.ru_inblock, blocks_out=usage.ru_oublock,
-        status=code if code >= 0 else None, signal=-code if code < 0 else None, timed_out=timed_out,
-        leftover=stop(pid, marker, grace), stderr=tail.rest(reading),
-    )  # fmt: skip
-
-
-@contextmanager
-def _settings(cpus: Sequence[int], *, aslr: bool) -> Iterator[None]:
-    """Pin and un-randomise this thread while it starts the command, which inherits both; a ``preexec_fn`` would cost 1 ms."""
-    before = os.sched_getaffinity(0)
-    personality = None if aslr else ctypes.CDLL(None).personality
-    old = 0 if personality is None else personality(UNCHANGED)
+def _pin(numbers: str) -> None:
     try:
-        if cpus:
-            try:
-                os.sched_setaffinity(0, cpus)
-            except (OSError, ValueError, OverflowError):
-                raise no_such_processors(cpus) from None
-        if personality is not None and personality(old | ADDR_NO_RANDOMIZE) == -1:
-            raise no_personality()
-        yield
-    finally:
-        if personality is not None:
-            personality(old)
-        if cpus:
-            os.sched_setaffinity(0, before)
+        os.sched_setaffinity(0, [int(number) for number in numbers.split(",")])
+    except (OSError, ValueError, OverflowError):
+        raise Refused("pin", errno.EINVAL) from None
 
 
-def no_such_processors(cpus: Sequence[int]) -> NotStarted:
-    """The error for processors that this process may not use."""
-    allowed = ",".join(str(number) for number in sorted(os.sched_getaffinity(0)))
-    return NotStarted(
-        f"cannot pin to the processors {','.join(map(str, cpus))}: this process may use {allowed}: choose among those"
-    )
-
-
-def no_personality() -> NotStarted:
-    """The error for a system that does not let us switch address space randomisation off."""
-    return NotStarted("address space randomisation cannot be switched off here (containers often forbid it): leave it on")
-
-
-def _ended(pid: int) -> bool:
-    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def _wait(pid: int, until: float, reading: int, tail: StreamTail) -> bool:
-    """Wait for the end of ``pid``, which stays a zombie, and keep its standard error flowing; False when ``until`` came first."""
+def _spawn(command: Sequence[str], environment: int) -> int:
+    """Start the command as leader of a session, with every signal as by default."""
+    variables = os.pread(environment, os.fstat(environment).st_size, 0).split(b"\0")[:-1]
     try:
-        watch = os.pidfd_open(pid)
-    except (AttributeError, OSError):  # before Linux 5.3
-        watch = -1
-    poll = select.poll()
-    poll.register(reading, select.POLLIN)
-    if watch >= 0:
-        poll.register(watch, select.POLLIN)
+        return os.posix_spawn(
+            command[0], list(command), dict(variable.split(b"=", 1) for variable in variables),
+            setsid=True, setsigmask=(), setsigdef=signal.valid_signals() - FATAL,
+        )  # fmt: skip
+    except OSError as error:
+        raise Refused("exec", error.errno or 0) from None
+
+
+def _follow(command: int, start: float, timeout: float, grace: float, asking: float, say: Callable[[str, float], None]) -> None:
+    """Wait for the command's end, and end it after its time or when somebody asks; report both, and what it left."""
+    until, stopping, asked, timed_out = start + timeout, False, False, False
+    while True:
+        number = _next_signal(until)
+        stop = time.perf_counter()
+        if os.waitid(os.P_PID, command, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+            break
+        if number == signal.SIGCHLD:
+            _reap(command)
+            continue
+        if stopping and stop >= until:  # it is stuck in the kernel: nobody can end it
+            say("stuck", 1)
+            say("leftover", _stop_all(command, 0.0))
+            return
+        if not stopping and not asked:
+            timed_out = not number
+            if number:
+                say("interrupted", number)
+        stopping = stopping or asked or not asking
+        asked = True
+        until = stop + (PATIENCE if stopping else asking)
+        _kill(command, signal.SIGKILL if stopping else signal.SIGTERM)
+    delay = _run_delay(command)
+    _, status, usage = os.wait4(command, 0)
+    code = os.waitstatus_to_exitcode(status)
+    say("wall", (stop - start) * 1e9)
+    say("cpu", (usage.ru_utime + usage.ru_stime) * 1e9)
+    for key in ("minflt", "majflt", "nvcsw", "nivcsw", "inblock", "oublock"):
+        say(key, getattr(usage, f"ru_{key}"))
+    say("status" if code >= 0 else "signal", abs(code))
+    say("timed_out", timed_out)
+    if delay is not None:
+        say("run_delay", delay)
+    say("leftover", _stop_all(0, 0.0 if asked else grace))
+
+
+def _next_signal(until: float) -> int:
+    """The next awaited signal, 0 if none comes before ``until``."""
+    while True:
+        left = max(0.0, until - time.perf_counter())
+        found = signal.sigtimedwait(AWAITED, min(left, LONGEST_WAIT))
+        if found is not None:
+            return found.si_signo
+        if left <= LONGEST_WAIT:
+            return 0
+
+
+def _reap(command: int) -> int:
+    """Collect every ended process except the command itself; returns how many of them died of SIGKILL."""
+    killed = 0
+    with suppress(ChildProcessError):
+        while (found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) and found.si_pid != command:
+            os.waitpid(found.si_pid, 0)
+            killed += found.si_code == os.CLD_KILLED and found.si_status == signal.SIGKILL
+    return killed
+
+
+def _childless() -> bool:
     try:
-        while not _ended(pid):
-            left = until - time.perf_counter()
-            if left <= 0:
-                return False
-            events = poll.poll(min(left, 3600) * 1000 + 1 if watch >= 0 else 1)
-            if any(descriptor == reading for descriptor, _ in events) and not tail.read(reading):
-                poll.unregister(reading)
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
         return True
-    finally:
-        if watch >= 0:
-            os.close(watch)
+    return False
 
 
-def _run_delay(pid: int) -> float | None:
-    """Run-queue delay of the first thread of ``pid`` in seconds, None if /proc does not have it; a zombie has one, too."""
+def _stop_all(command: int, grace: float) -> int:
+    """Stop all descendants; returns how many there were that did not end by themselves within ``grace`` seconds."""
+    until = time.perf_counter() + grace
+    stopped = 0
+    _reap(command)
+    while not _childless() and time.perf_counter() < until and _next_signal(until) in (0, signal.SIGCHLD):
+        _reap(command)
+    until = time.perf_counter() + PATIENCE
+    while not _childless() and time.perf_counter() < until:
+        # orphans become our children, so that repeating it reaches all descendants
+        for child in _children():
+            _kill(child, signal.SIGKILL)
+        _next_signal(time.perf_counter() + 0.005)
+        stopped += _reap(command)
+    return stopped
+
+
+def _children() -> list[int]:
+    found = []
+    for entry in os.scandir("/proc"):
+        with suppress(OSError, IndexError, ValueError):
+            # a process may call itself "a) R 1"
+            if int(Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()[1]) == os.getpid():
+                found.append(int(entry.name))
+    return found
+
+
+def _kill(child: int, number: int) -> None:
+    """Signal a child and its group; it is ours until we reap it, so that no other process is ever hit."""
+    with suppress(ProcessLookupError, PermissionError):
+        if os.getpgid(child) != os.getpgrp():
+            os.killpg(os.getpgid(child), number)
+    with suppress(ProcessLookupError, PermissionError):
+        os.kill(child, number)
+
+
+def _run_delay(pid: int) -> int | None:
+    """Nanoseconds in which a process was ready and waited for a processor (its first thread alone); a zombie has them, too."""
     try:
-        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+        return int(Path(f"/proc/{pid}/schedstat").read_bytes().split()[1])
     except (OSError, IndexError):
         return None
 
 
-def _kill_group(pid: int) -> None:
-    """Kill the group that ``pid`` leads; it is not reaped yet, so that the number still means the same."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
-
-
-def sessions_holding(pipe: str) -> set[int]:
-    """The sessions with a process that has ``pipe`` (such as ``pipe:[1234]``) open."""
-    found = set()
-    for entry in os.scandir("/proc"):
-        with suppress(OSError):
-            if entry.name.isdecimal() and any(str(link.readlink()) == pipe for link in Path(entry.path, "fd").iterdir()):
-                found.add(os.getsid(int(entry.name)))
-    return found
+if __name__ == "__main__":
+    main(sys.argv[1:])

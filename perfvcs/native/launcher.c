@@ -1,11 +1,12 @@
 /* Executes one command and writes down what it took: no shell, nothing of the caller inside the measured window.
  *
- * Usage: launcher REPORT ENVIRONMENT ALIVE PACE PARENT TIMEOUT_MS GRACE_MS ASLR CPUS COMMAND [ARGUMENT...]
+ * Usage: launcher REPORT ENVIRONMENT ALIVE PACE PARENT TIMEOUT_MS GRACE_MS ASK_MS ASLR CPUS COMMAND [ARGUMENT...]
  *   REPORT       descriptor of a file that gets the report, "key number" per line, "end 1" last
  *   ENVIRONMENT  descriptor of a file with the command's environment, each NAME=VALUE followed by a NUL
  *   ALIVE        descriptor that only has to stay open as long as the launcher lives
  *   PACE         descriptor of a file that gets readings of the machine's pace (pace.h) while the command runs; -1: none are taken
  *   PARENT       process id of the caller; when it dies, everything here is stopped
+ *   ASK_MS       how long the command gets to end after SIGTERM before it is killed; 0: it is killed at once
  *   ASLR         0 switches address space randomisation off
  *   CPUS         "-" or processor numbers with commas, to pin the command to
  * Standard input, output and error are handed to the command as they are. The launcher itself runs with an empty environment, so
@@ -298,7 +299,7 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--version") == 0)
         return printf("perfvcs-launcher %d\n", VERSION) < 0;
-    if (argc < 11) {
+    if (argc < 12) {
         fprintf(stderr, "launcher: only perfvcs starts this program\n");
         return 2;
     }
@@ -313,22 +314,22 @@ int main(int argc, char **argv)
         return 1;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     char **variables = read_environment(atoi(argv[2]));
-    int64_t timeout = atoll(argv[6]) * MILLISECOND, grace = atoll(argv[7]) * MILLISECOND;
-    if (strcmp(argv[9], "-"))
-        pin(argv[9]);
-    if (!atoi(argv[8]) && personality(ADDR_NO_RANDOMIZE) < 0)
+    int64_t timeout = atoll(argv[6]) * MILLISECOND, grace = atoll(argv[7]) * MILLISECOND, asking = atoll(argv[8]) * MILLISECOND;
+    if (strcmp(argv[10], "-"))
+        pin(argv[10]);
+    if (!atoi(argv[9]) && personality(ADDR_NO_RANDOMIZE) < 0)
         fail("aslr", errno);
     int64_t pressure_before = pressure(), steal_before = steal();
 
     int64_t start = now();
-    int error = posix_spawn(&command, argv[10], NULL, &attributes, argv + 10, variables);
+    int error = posix_spawn(&command, argv[11], NULL, &attributes, argv + 11, variables);
     if (error)
         fail("exec", error);
     say("pid", command);
     int64_t wake_before = run_delay(getpid());
     prepare_pace(atoi(argv[4]));
 
-    int number, stopping = 0, timed_out = 0;
+    int number, asked = 0, stopping = 0, timed_out = 0;
     int64_t until = start + timeout, stop;
     siginfo_t info;
     struct rusage usage;
@@ -347,15 +348,16 @@ int main(int argc, char **argv)
             say("end", 1);
             return 0;
         }
-        if (!stopping) {
+        if (!asked) {
             timed_out = !number;
-            stopping = 1;
-            until = stop + PATIENCE;
             if (number)
                 say("interrupted", number);
         }
-        kill(-command, SIGKILL);
-        kill(command, SIGKILL);
+        stopping = stopping || asked || !asking;
+        asked = 1;
+        until = stop + (stopping ? PATIENCE : asking);
+        kill(-command, stopping ? SIGKILL : SIGTERM);
+        kill(command, stopping ? SIGKILL : SIGTERM);
     }
     /* When the command has ended, we wait for a processor like everybody else, and that is in the wall time too. */
     int64_t wake_after = run_delay(getpid()), delay = run_delay(command);
@@ -373,7 +375,7 @@ int main(int argc, char **argv)
         say("pressure", pressure_after - pressure_before);
     if (steal_before >= 0 && steal_after >= 0)
         say("steal", steal_after - steal_before);
-    say("leftover", stop_all(stopping ? 0 : grace));
+    say("leftover", stop_all(asked ? 0 : grace));
     say("end", 1);
     return 0;
 }

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import mode
 
+import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -60,7 +61,7 @@ def total(found: Observations, name: str) -> float:
 @contextmanager
 def waiting(script: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A Python process that ran a script, printed a line, and waits; with the line."""
-    command = [sys.executable, "-S", "-c", f"{script}\nimport sys; sys.stdin.read()"]
+    command = ["sh", "-c", '"$@"; :', "launcher", sys.executable, "-S", "-c", f"{script}\nimport sys; sys.stdin.read()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin and process.stdout
         try:
@@ -143,14 +144,14 @@ used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAG
 print(sum(one.ru_utime + one.ru_stime for one in used), sum(one.ru_minflt for one in used), flush=True)
 """
     with waiting(script) as (process, line):
-        tree = ProcessTree(process.pid, command=True)
+        tree = ProcessTree(process.pid)
         levels, used = tree.read()
         tree.close()
     cpu, faults = map(float, line.split())
     assert levels["processes"] == 1
     assert used["cpu_use"] == pytest.approx(cpu, abs=0.03)
     assert used["user_use"] + used["system_use"] == pytest.approx(cpu, abs=0.06)
-    assert used["minor_fault_rate"] == pytest.approx(faults, abs=50)
+    assert used["minor_fault_rate"] == pytest.approx(faults, abs=150)  # with the shell's fork
     assert 5_000_000 <= used["write_char_rate"] < 5_100_000
 
 
@@ -166,7 +167,7 @@ for thread in threads: thread.join()
 print(flush=True)
 """
     with waiting(script) as (process, _):
-        tree = ProcessTree(process.pid, command=True)
+        tree = ProcessTree(process.pid)
         while tree.read()[0]["threads"] > 1:
             time.sleep(0.01)
         used = tree.read()[1]
@@ -185,7 +186,7 @@ child.stdout.readline(); print(flush=True); input(); child.communicate(b"\\n"); 
     before = WatchedProcess.opened
     with waiting(script) as (process, _):
         assert process.stdin and process.stdout
-        tree = ProcessTree(process.pid, command=True)
+        tree = ProcessTree(process.pid)
         levels, with_child = tree.read()
         assert levels["processes"] == 2
         process.stdin.write("\n")
@@ -203,7 +204,7 @@ def test_a_process_that_was_not_waited_for_is_no_process_any_more() -> None:
         process,
         _,
     ):
-        tree = ProcessTree(process.pid, command=True)
+        tree = ProcessTree(process.pid)
         levels = tree.read()[0]
         tree.close()
     assert (levels["processes"], levels["threads"]) == (1, 1)
@@ -331,7 +332,7 @@ input(); child.communicate(bytes([10])); print(flush=True)
     name = "voluntary_switch_rate"
     with waiting(script) as (process, _):
         assert process.stdin and process.stdout
-        tree = ProcessTree(process.pid, command=True, groups=("cache", "communicate"))
+        tree = ProcessTree(process.pid, groups=("cache", "communicate"))
         before = tree.read()[1]
         process.stdin.write("\n")
         process.stdin.flush()
@@ -342,12 +343,17 @@ input(); child.communicate(bytes([10])); print(flush=True)
     assert after[f"cache.{name}"] == before[f"cache.{name}"] >= 100
 
 
-# Without a launcher
+# Without the compiled launcher
 
 
 @pytest.mark.usefixtures("no_compiler")
-def test_without_a_compiler_the_tree_is_the_command_and_its_session(run: Callable[..., Run]) -> None:
-    script = "import subprocess, time\nsubprocess.Popen(['/bin/sleep', '0.5'])\nx = bytearray(b'x' * (32 << 20))\ntime.sleep(0.5)"
+def test_without_a_compiler_the_tree_is_as_complete(run: Callable[..., Run]) -> None:
+    script = """
+import subprocess, time
+subprocess.Popen(["/bin/sleep", "0.5"], start_new_session=True)
+x = bytearray(b"x" * (32 << 20))
+time.sleep(0.5)
+"""
     found = Counters(interval=0.05).collect(run(script))
     assert Counters().engine.endswith("wait4/1")
     assert max(samples(found, "processes")) == 2
@@ -513,7 +519,8 @@ def test_clocks_and_folders_that_may_not_be_read_have_a_substitute(monkeypatch: 
         raise PermissionError(1, "no")
 
     with waiting("sum(range(5_000_000)); print(flush=True)") as (process, _):
-        seen = WatchedProcess(process.pid)
+        (child,) = psutil.Process(process.pid).children()
+        seen = WatchedProcess(child.pid)
         seen.read()
         exact = seen.passed["cpu_use"]
         monkeypatch.setattr(processes.time, "clock_gettime", refuse)

@@ -15,11 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import children
+from conftest import HIDDEN_DAEMON, children
 from waiting import happens
 
 from perfvcs import launcher
-from perfvcs.launcher import fallback
 from perfvcs.launcher.execution import STDERR_TAIL, Execution, LaunchError, NotStarted, name_command, name_signal, not_started
 from perfvcs.launcher.pace import Pace
 from perfvcs.native import compiled, native_folder
@@ -329,8 +328,13 @@ def test_a_chain_of_descendants_is_stopped(launch: Launch) -> None:
     assert gone("sleep 984.5")
 
 
-def test_a_process_that_forks_away_from_its_killer_is_stopped(native: Launch) -> None:
-    took = native(*sh("fork() { /bin/true; (fork &) ; }; PATH=; fork 985.5 & /bin/sleep 0.1"))
+def test_a_daemon_that_shows_nothing_of_where_it_comes_from_is_stopped(launch: Launch, tmp_path: Path) -> None:
+    assert launch(sys.executable, "-S", "-c", HIDDEN_DAEMON, str(tmp_path / "number")).leftover == 1
+    assert not Path("/proc", (tmp_path / "number").read_text()).exists()
+
+
+def test_a_process_that_forks_away_from_its_killer_is_stopped(launch: Launch) -> None:
+    took = launch(*sh("fork() { /bin/true; (fork &) ; }; PATH=; fork 985.5 & /bin/sleep 0.1"))
     assert took.leftover > 0
     assert gone("fork 985.5")
 
@@ -419,15 +423,15 @@ def test_threads_may_launch_at_once(launch: Launch) -> None:
         assert list(pool.map(status, range(20))) == list(range(20))
 
 
-def test_a_command_that_kills_the_launcher_is_reported_and_stopped(native: Launch) -> None:
+def test_a_command_that_kills_the_launcher_is_reported_and_stopped(launch: Launch) -> None:
     with pytest.raises(LaunchError, match="the launcher ended with SIGKILL"):
-        native(*sh("kill -9 $PPID; exec /bin/sleep 986.5"))
+        launch(*sh("kill -9 $PPID; exec /bin/sleep 986.5"))
     assert gone("sleep 986.5")
 
 
-def test_a_terminated_launcher_stops_the_command(native: Launch) -> None:
+def test_a_terminated_launcher_stops_the_command(launch: Launch) -> None:
     with pytest.raises(LaunchError, match="the launcher got SIGTERM"):
-        native(*sh("kill -TERM $PPID; exec /bin/sleep 988.5"))
+        launch(*sh("kill -TERM $PPID; exec /bin/sleep 988.5"))
     assert gone("sleep 988.5")
 
 
@@ -447,31 +451,27 @@ def start_caller(engine: str, script: str, env: dict[str, str] | None = None) ->
     )
 
 
+@pytest.mark.parametrize("engine", ["launcher/1", "wait4/1"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_when_the_caller_dies_so_do_the_command_and_its_descendants(number: signal.Signals) -> None:
+def test_when_the_caller_dies_so_do_the_command_and_its_descendants(number: signal.Signals, engine: str) -> None:
     seconds = f"9{number:02d}.{os.getpid()}"
-    caller = start_caller("launcher/1", f"sleep {seconds} & (setsid sleep {seconds} &); sleep {seconds}; :")
+    caller = start_caller(
+        engine,
+        f"sleep {seconds} & (setsid sleep {seconds} &); sleep {seconds}; :",
+        {} if engine == "launcher/1" else {"PATH": "/nowhere"},
+    )
     assert happens(lambda: len(running(f"sleep {seconds}")) >= 4)  # three times sleep, and sh
     caller.send_signal(number)
     said = caller.communicate(timeout=60)[1]
     assert gone(f"sleep {seconds}")
-    assert gone(f"launcher.*{seconds}")
+    assert gone(seconds)
     assert (b"KeyboardInterrupt" in said) == (number == signal.SIGINT)
 
 
-def test_the_fallback_stops_everything_on_ctrl_c() -> None:
-    sleep = f"sleep 977.{os.getpid()}"  # other runs of this test may be going on
-    caller = start_caller("wait4/1", f"{sleep} & (setsid {sleep} &); {sleep}; :", {"PATH": "/nowhere"})
-    assert happens(lambda: len(running(sleep)) >= 4)
-    caller.send_signal(signal.SIGINT)
-    assert b"KeyboardInterrupt" in caller.communicate(timeout=60)[1]
-    assert gone(sleep)
-
-
-def test_a_launcher_that_is_frozen_is_given_up(native: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_launcher_that_is_frozen_is_given_up(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launcher, "LAUNCHER_SECONDS", 0.2)
     with pytest.raises(LaunchError, match="SIGKILL"):
-        native(*sh("kill -STOP $PPID; exec /bin/sleep 976.5"), timeout=0.2)
+        launch(*sh("kill -STOP $PPID; exec /bin/sleep 976.5"), timeout=0.2)
     assert gone("sleep 976.5")
 
 
@@ -486,10 +486,8 @@ def test_an_interrupted_caller_does_not_wait_for_a_frozen_launcher(native: Launc
     assert gone("sleep 975.5")
 
 
-def test_without_pidfd_the_fallback_asks_again_and_again(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr(os, "pidfd_open")
+def test_a_command_that_closes_standard_error_goes_on(launch: Launch) -> None:
     assert launch(*sh("sleep 0.02; echo x >&2; exec 2>&-; sleep 0.02; exit 5")).status == 5
-    assert launch("/bin/sleep", "974.5", timeout=0.1).timed_out
 
 
 # What the fallback is for, and the cache of compiled programs
@@ -624,7 +622,3 @@ def test_a_report_of_another_version_is_refused() -> None:
         launcher._execution(["/bin/true"], (), {"aslr": 1, "end": 1}, 0, "")
     with pytest.raises(LaunchError, match="look at process 5"):
         launcher._execution(["/bin/true"], (), {"stuck": 1, "pid": 5, "end": 1}, 0, "")
-
-
-def test_counters_that_the_system_hides_are_none() -> None:
-    assert fallback._run_delay(2**22 + 1) is None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import Project, processes_in
+from conftest import HIDDEN_DAEMON, Project, processes_in
 from waiting import happens
 
 from perfvcs.repository import Repository
@@ -174,6 +174,20 @@ def test_a_build_ends_when_perf_is_killed(project: Project) -> None:
     process.kill()
     process.wait()
     assert happens(lambda: not running("60.0719"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_hidden_daemon_of_a_build_ends_with_perf(project: Project, tmp_path: Path, number: signal.Signals) -> None:
+    pid = tmp_path / "number"
+    project.configure('cmd = "true"', top='build = ["sh build.sh"]')
+    project.commit("one", **{"daemon.py": HIDDEN_DAEMON, "build.sh": f"{sys.executable} -S daemon.py {pid}\nsleep 60.0722\n"})
+    process = subprocess.Popen([*COMMAND, "collect", "--committed", "--quiet", "HEAD"], stderr=subprocess.DEVNULL)
+    assert happens(lambda: running("60.0722"))
+    daemon = int(pid.read_text())
+    assert psutil.pid_exists(daemon)
+    process.send_signal(number)
+    process.wait()
+    assert happens(lambda: not psutil.pid_exists(daemon))
 
 
 @pytest.mark.parametrize("number", [*LINES, signal.SIGKILL])
