@@ -235,6 +235,24 @@ def _removing(project: Project, number: int) -> Sequence[str]:
     return ("rm", project.commits[1], "--job", f"away{number}")
 
 
+def _pushing(project: Project, number: int) -> Sequence[str]:
+    """To a remote that has what was here before, or in every other try nothing."""
+    remote = project.out / f"remote-{number // 2}.git"
+    if not remote.exists():
+        project.git("init", "--quiet", "--bare", str(remote))
+    project.store.add([timed(project.commits[1], f"push{number}", 10 * number + part) for part in range(5)], "To be pushed")
+    return ("push", str(remote))
+
+
+def _pulling(project: Project, number: int) -> Sequence[str]:
+    """From a remote that has five more."""
+    store = ("--git-dir", str(project.home / "store"))
+    before = project.git(*store, "rev-parse", "main").strip()
+    project.must(*_pushing(project, number))
+    project.git(*store, "update-ref", "refs/heads/main", before)
+    return ("pull", str(project.out / f"remote-{number // 2}.git"))
+
+
 def _accepting(*words: str) -> Callable[[Project, int], Sequence[str]]:
     """With a register of three, or of all four where one is to be taken back."""
 
@@ -319,6 +337,8 @@ COMMANDS = (
     Command("Store.add", _adding, adds(*accumulate(BATCHES)), program=(sys.executable, str(ADDING))),
     Command("process", _processing, replaces),
     Command("rm", _removing, removes),
+    Command("push", _pushing, keeps),
+    Command("pull", _pulling, adds(5), partial=True),
     Command("gc", _fixed("gc"), keeps),
     Command("fsck", _fixed("fsck"), keeps),
     Command("log (no index)", _without_index("log"), keeps),

@@ -11,8 +11,6 @@ from perfvcs.errors import UsageError
 from perfvcs.exchange.delivery import unwritable
 from perfvcs.exchange.mirror import Mirror
 from perfvcs.exchange.sharing import unpushed
-from perfvcs.git.bare import GitFailed
-from perfvcs.store.document import Damaged
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
@@ -49,8 +47,6 @@ def write(repository: Repository, names: tuple[str, ...], jobs: tuple[str, ...],
         part.replace(path)
     except OSError as error:
         raise unwritable(path, error) from None
-    except GitFailed as error:
-        raise Damaged(f"git cannot write {path} ({error.reason}): see whether the disk is full, and run `perf fsck`") from None
     finally:
         part.unlink(missing_ok=True)
     return len(blobs)

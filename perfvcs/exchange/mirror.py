@@ -18,6 +18,8 @@ from perfvcs.git.remote import SETTINGS_NAME, Remote, RemoteFailed
 from perfvcs.git.stream import Import, blob_id
 from perfvcs.lock import hold
 from perfvcs.store import EMPTY_TREE, STORE_FORMAT, Store
+from perfvcs.store.document import Damaged
+from perfvcs.store.failures import refused, unwritable
 from perfvcs.store.removal import LARGEST_REMOVAL as SMALL
 from perfvcs.store.removal import REMOVED_FOLDER as REMOVED
 from perfvcs.store.removal import place_of
@@ -71,13 +73,18 @@ class Mirror:
     @classmethod
     @contextmanager
     def opened(cls, home: Path, store: Store) -> Iterator[Mirror]:
-        """The mirror in a ``.perf``, for one exchange at a time; what a killed one left is swept up."""
+        """The mirror in a ``.perf``, for one exchange at a time; what a killed one left is swept up. Raises Unwritable, Damaged."""
         folder = make_folder(home / REMOTES_FOLDER)
         with hold(folder / "lock", wait=True):
             mirror = cls(folder.absolute(), store)
-            mirror._prepare()
             try:
+                mirror._prepare()
                 yield mirror
+            except GitFailed as error:
+                cure = f"it is only a copy: delete {folder}, and try again"
+                raise refused(folder, error) or Damaged(f"git cannot work on {folder} ({error.reason}): {cure}") from None
+            except OSError as error:
+                raise unwritable(folder, error) from None
             finally:
                 mirror._sweep()
 

@@ -15,6 +15,7 @@ from perfvcs.git.bare import GitFailed
 from perfvcs.git.remote import Remote
 from perfvcs.store import Store
 from perfvcs.store.document import Damaged, verified
+from perfvcs.store.failures import refused
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted
 
@@ -87,7 +88,9 @@ def pull(mirror: Mirror, store: Store, remote: Remote, selection: ProfileSelecti
         pulled.went = len(changed) - pulled.came
         mirror.remember(remote, tip)
     except GitFailed as error:
-        raise Damaged(f"git cannot read what {remote.name} sent ({error.reason}): nothing was pulled") from None
+        raise refused(store.path, error) or Damaged(
+            f"git cannot read what {remote.name} sent ({error.reason}): nothing was pulled"
+        ) from None
     return pulled
 
 

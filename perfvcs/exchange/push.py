@@ -14,6 +14,7 @@ from perfvcs.git.bare import GitFailed
 from perfvcs.git.remote import Remote, RemoteFailed
 from perfvcs.store import Store
 from perfvcs.store.document import Damaged
+from perfvcs.store.failures import refused
 from perfvcs.store.locks import Contended
 from perfvcs.store.removal import place_of
 from perfvcs.text.words import counted
@@ -77,7 +78,9 @@ def push(mirror: Mirror, store: Store, remote: Remote, *, dry: bool = False) -> 
                 return pushed
             commit = mirror.write(tip, changes, store.who, int(time.time()), _message(pushed))
         except GitFailed as error:
-            raise Damaged(f"git cannot exchange what is in {store.path} ({error.reason}): run `perf fsck`") from None
+            raise refused(store.path, error) or Damaged(
+                f"git cannot exchange what is in {store.path} ({error.reason}): run `perf fsck`"
+            ) from None
         if mirror.push(remote, commit):
             mirror.remember(remote, commit)
             return pushed

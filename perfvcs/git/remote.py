@@ -42,6 +42,7 @@ FAILURES = (  # what git says -> the end of the sentence about a remote, with th
     (r"fsck|hasDot|badTree|duplicateEntries|fullPathname|gitmodules|nullSha1|treeNotSorted|zeroPaddedFilemode|missing (blob|tree|object)"
      r"|did not send all|bad object",
      "has broken or forbidden objects ({said}): nothing was pulled"),
+    (r"remote unpack failed|abnormal exit", "could not keep what was sent ({said}): perhaps its disk is full; nothing was changed"),
     (r"File too large|died of signal|index-pack died|inflate|out of memory|mmap failed|early EOF|pack-objects died|index-pack output",
      "sent more than {most} MiB, or broke off ({said}): nothing was pulled; try again, or use --last"),
     (r"denied|403|401|Authentication|could not read (Username|Password)|not allowed|insufficient permission|unable to create temporary"

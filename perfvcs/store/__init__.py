@@ -22,13 +22,14 @@ from perfvcs.lock import alone_in
 from perfvcs.profile import Profile
 from perfvcs.store import layout, locks, removal
 from perfvcs.store.changes import counted, united
-from perfvcs.store.document import PROFILE_PATH, Damaged, damaged, path_of, verified, whole
+from perfvcs.store.document import PROFILE_PATH, Damaged, Newer, damaged, path_of, verified, whole
 from perfvcs.store.failures import explain, says, unwritable
 from perfvcs.store.removal import Removal
 from perfvcs.validity import MAX_PROFILE
 
 if TYPE_CHECKING:
     from perfvcs.store.examination import Problem
+    from perfvcs.store.restoration import Restored, WholeState
 
 STORE_FORMAT = b"perfvcs-store/1\n"
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -110,13 +111,13 @@ class Store:
             commit, mark = self._git.run("rev-parse", f"{STORE_BRANCH}^{{commit}}", f"{STORE_BRANCH}:format").decode().split()
         except GitFailed as error:
             raise Damaged(
-                f"{self.path} is not a complete store ({error.reason}): move it away and run `perf init`, or restore it"
+                f"{self.path} is not a complete store ({error.reason}): `perf fsck --restore` goes back to the last state that is"
             ) from None
         if mark != blob_id(STORE_FORMAT):
             found = next(self._git.objects([mark], 100))
             if isinstance(found, bytes) and re.fullmatch(rb"perfvcs-store/\d+\n", found):
-                raise Damaged(f"{self.path} is of format {found.decode().strip()}: update perfvcs")
-            raise Damaged(f"{self.path} has a damaged `format` file: restore the store from a backup")
+                raise Newer(f"{self.path} is of format {found.decode().strip()}: update perfvcs")
+            raise Damaged(f"{self.path} has a damaged `format` file: run `perf fsck --restore`")
         self._whole = commit
         return commit
 
@@ -292,6 +293,29 @@ class Store:
         from perfvcs.store.examination import problems
 
         return problems(self, self._git)
+
+    def last_whole(self) -> WholeState | None:
+        """The newest state that lacks nothing; None if there is none."""
+        from perfvcs.store.restoration import last_whole
+
+        return last_whole(self._git, STORE_FORMAT)
+
+    def restore(self) -> Restored:
+        """Go back to the last whole state, with what can be read of later ones on top. Raises Damaged, Newer, Unwritable."""
+        from perfvcs.store.restoration import restore
+
+        try:
+            self.head()
+        except Newer:
+            raise
+        except Damaged:
+            pass
+        try:
+            return restore(self, self._git, STORE_FORMAT)
+        except GitFailed as error:
+            explain(self.path, error)
+        finally:
+            self._whole = None
 
     def gc(self, *, only_when_crowded: bool = False) -> bool:
         """Pack the store and drop what killed writers left behind more than two weeks ago; returns whether it was done.

@@ -23,6 +23,10 @@ class Damaged(PerfError):
         self.reason = reason or message
 
 
+class Newer(Damaged):
+    """The store is of a newer version of perfvcs."""
+
+
 def fold(text: str) -> str:
     """A name that is safe in a file name: lower case, each run of all but ``a-z0-9._`` one ``-``, none at the ends; may be empty."""
     return re.sub(r"[^a-z0-9._]+", "-", text[:1000].lower())[:MAX_FOLDED].strip("-._")

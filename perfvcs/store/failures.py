@@ -34,13 +34,20 @@ def unwritable(path: Path, error: OSError) -> Unwritable:
     return Unwritable(f"cannot write {path} ({error.strerror or error}): {cure} and repeat; what was stored is kept")
 
 
-def explain(path: Path, error: GitFailed) -> NoReturn:
-    """Raise what git's error means for the store at a path: Unwritable, else Damaged."""
+def refused(path: Path, error: GitFailed) -> Unwritable | None:
+    """What git's error means if the system refused to write at a path; None if it did not."""
     for pattern, code in CAUSES:
         if says(error, pattern):
-            raise unwritable(path, OSError(code, os.strerror(code))) from None
+            return unwritable(path, OSError(code, os.strerror(code)))
     if says(error, UNWRITTEN) and disk_is_full(path.parent):
-        raise unwritable(path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) from None
+        return unwritable(path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    return None
+
+
+def explain(path: Path, error: GitFailed) -> NoReturn:
+    """Raise what git's error means for the store at a path: Unwritable, else Damaged."""
+    if found := refused(path, error):
+        raise found from None
     raise Damaged(f"git cannot work on {path} ({error.reason}): run `perf fsck`") from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import msgspec
@@ -78,6 +79,15 @@ def decode(document: bytes, path: str) -> Removal | str:
     if not 1 <= found.times <= MOST_TIMES:
         return f"`times` is not between 1 and {MOST_TIMES}"
     return found
+
+
+def of(document: bytes) -> Removal | None:
+    """The removal in a document whose place is not known; None if it is none."""
+    with suppress(*UNDECODABLE):
+        path = msgspec.json.decode(document[:LARGEST_REMOVAL], type=Removal).profile
+        found = decode(document, path)
+        return found if isinstance(found, Removal) and PROFILE_PATH.fullmatch(path) else None
+    return None
 
 
 def later(one: bytes, other: bytes, path: str) -> bytes:

@@ -17,6 +17,7 @@ from perfvcs.git.project import Project as Checkout
 from perfvcs.index.verdicts import LastVerdicts
 from perfvcs.profile import Collected, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
+from perfvcs.store import Store
 
 ATTACKS = ROOT / "benchmarks" / "attacks"
 PERF = (sys.executable, "-P", "-m", "perfvcs")
@@ -39,7 +40,9 @@ def attacked(*words: str) -> str:
 def limited(blocks: int, *words: str) -> subprocess.CompletedProcess[str]:
     """A command of perfvcs that may not write a file of more than so many blocks of 512 bytes."""
     limit = ["sh", "-c", f'ulimit -f {blocks}; exec "$@"', "sh"]
-    return subprocess.run([*limit, *PERF, *words], capture_output=True, text=True, check=False)
+    # Python would keep what it could write of a compiled module, and fail on it from then on
+    env = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run([*limit, *PERF, *words], env=env, capture_output=True, text=True, check=False)
 
 
 def profile(commit: str) -> Profile:
@@ -188,3 +191,72 @@ def test_a_full_disk_is_not_a_git_folder_that_is_not_ours(project: Project) -> N
     assert done.returncode == 1
     assert "raise the limit" in done.stderr
     assert sorted((project.root / ".git").iterdir()) == before
+
+
+WRITER = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from samples import sample_profile
+from perfvcs.store import Store
+store = Store(Path(sys.argv[2]), "Ada <ada@example.org>")
+for number in range(10):
+    store.add([sample_profile(commit=f"{sys.argv[3]}{number:039x}")], "One")
+"""
+
+
+def test_an_outside_gc_beside_writers_takes_nothing(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "store", "Ada <ada@example.org>")
+    words = [sys.executable, "-c", WRITER, str(ROOT / "tests"), str(store.path)]
+    writers = [subprocess.Popen([*words, name]) for name in "abc"]
+    packed = []
+    while any(writer.poll() is None for writer in writers):
+        gc = ["git", f"--git-dir={store.path}", "gc", "--quiet", "--prune=now"]
+        packed.append(subprocess.run(gc, capture_output=True, text=True, check=False).returncode)
+    assert [writer.returncode for writer in writers] == [0, 0, 0]
+    assert len(store.paths()) == 30
+    assert store.fsck() == []
+    assert not (store.path / "gc.pid").exists()
+    assert any(packed)  # git was refused at least once
+
+
+def test_a_writer_waits_for_an_outside_gc(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "store", "Ada <ada@example.org>")
+    # as git writes it; this process lives
+    (store.path / "gc.pid").write_text(f"{os.getpid()} {os.uname().nodename}")
+    writing = threading.Thread(target=lambda: store.add([profile("0" * 40)], "One"))
+    writing.start()
+    writing.join(0.3)
+    assert store.paths() == []
+    (store.path / "gc.pid").unlink()
+    writing.join()
+    assert len(store.paths()) == 1
+
+
+def test_what_a_dead_process_left_keeps_nobody_waiting(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "store", "Ada <ada@example.org>")
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    for mark in ("", " perfvcs"):
+        (store.path / "gc.pid").write_text(f"{dead.pid} {os.uname().nodename}{mark}")
+        store.add([profile(f"{len(mark):040x}")], "One")
+        assert not (store.path / "gc.pid").exists()
+    (store.path / "gc.pid.lock").touch()
+    os.utime(store.path / "gc.pid.lock", (0, 0))
+    store.add([profile("2" * 40)], "One")
+    assert len(store.paths()) == 3
+
+
+def test_a_push_on_a_full_disk_is_one_line_and_goes_through_later(project: Project) -> None:
+    commit = project.commit()
+    Repository.find(create=True).store.add([profile(commit)], "One")
+    project.git("init", "--quiet", "--bare", "../remote.git")
+    for blocks in (0, 1):
+        done = limited(blocks, "push", "../remote.git")
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    # where git has no room for its own reference
+    (project.root / ".perf/remotes/known/refs").chmod(0o500)
+    done = subprocess.run([*PERF, "push", "../remote.git"], capture_output=True, text=True, check=False)
+    (project.root / ".perf/remotes/known/refs").chmod(0o700)
+    assert "Traceback" not in done.stderr
+    assert limited(100_000, "push", "../remote.git").returncode == 0

@@ -1,0 +1,182 @@
+"""The way back for a store that has lost objects: to its last whole state, with what later ones still have."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from perfvcs import wholefile
+from perfvcs.git.bare import Bare, GitFailed
+from perfvcs.git.stream import STORE_BRANCH, Import, blob_id
+from perfvcs.profile import decode
+from perfvcs.store import locks, removal
+from perfvcs.store.changes import united
+from perfvcs.store.document import PROFILE_PATH, path_of
+from perfvcs.validity import MAX_PROFILE, Malformed
+
+if TYPE_CHECKING:
+    from perfvcs.store import Store
+
+KEPT_AS = "DAMAGED_HEAD"  # of the damaged state; like ORIG_HEAD no branch, which git could not pack
+MADE_AS = "refs/restored/tip"
+MOST_ENDS = 20  # ends of histories that are looked at, newest first: writers that were overtaken leave some
+
+
+class WholeState(NamedTuple):
+    """A commit of the store that lacks nothing, back to the first; ``when`` is in seconds since 1970, ``objects`` their ids."""
+
+    commit: str
+    when: int
+    objects: frozenset[str]
+
+
+class Restored(NamedTuple):
+    """What came of it: the state that was gone back to (None: to none), and the later profiles that were kept and lost.
+
+    ``changed``: whether anything was missing.
+    """
+
+    state: WholeState | None
+    kept: int = 0
+    lost: tuple[str, ...] = ()
+    changed: bool = True
+
+
+class _StoreCommit(NamedTuple):
+    parent: str
+    when: int
+
+
+def last_whole(git: Bare, mark: bytes) -> WholeState | None:
+    """The present state of a store if it is whole, else the newest one that is; ``mark`` is the content of its file `format`."""
+    commits = _commits(git)
+    tip = _tip(git)
+    if tip in commits and (objects := _whole(git, mark, tip)):
+        return WholeState(tip, commits[tip].when, objects)
+    ends = commits.keys() - {commit.parent for commit in commits.values()}
+    newest = sorted(ends, key=lambda end: commits[end].when, reverse=True)[:MOST_ENDS]
+    found = [state for end in newest if (state := _newest_whole(git, mark, commits, end))]
+    return max(found, key=lambda state: (state.when, len(state.objects)), default=None)
+
+
+def _commits(git: Bare) -> dict[str, _StoreCommit]:
+    """All commits that can be read, with their first parents, whether or not something refers to them."""
+    listed = git.run("cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectname)").decode()
+    ids = [line.partition(" ")[2] for line in listed.splitlines() if line.startswith("commit ")]
+    asked = "".join(f"{commit}\n" for commit in ids).encode()
+    shown = git.run("log", "--no-walk=unsorted", "--stdin", "--format=%H %ct %P", data=asked).decode() if ids else ""
+    found = {}
+    for line in shown.splitlines():
+        commit, when, *parents = line.split()
+        found[commit] = _StoreCommit(parents[0] if parents else "", int(when))
+    return found
+
+
+def _newest_whole(git: Bare, mark: bytes, commits: Mapping[str, _StoreCommit], end: str) -> WholeState | None:
+    """The newest whole commit of a history: the ancestors of a whole one are whole, so halving finds it."""
+    line = []
+    while end in commits:
+        line.append(end)
+        end = commits[end].parent
+    found, first, beyond = None, 0, len(line)
+    while first < beyond:
+        middle = (first + beyond) // 2
+        objects = _whole(git, mark, line[middle])
+        if objects is None:
+            first = middle + 1
+        else:
+            found, beyond = WholeState(line[middle], commits[line[middle]].when, objects), middle
+    return found
+
+
+def _whole(git: Bare, mark: bytes, commit: str) -> frozenset[str] | None:
+    """The objects of a commit and its ancestors; None where one is missing, or empty, or it is not a store of this format."""
+    try:
+        if git.run("rev-parse", f"{commit}:format").decode().strip() != blob_id(mark):
+            return None
+        listed = git.run("rev-list", "--objects", "--no-object-names", commit)
+        there = git.run("cat-file", "--batch-check=%(objectname)", data=listed)
+    except GitFailed:
+        return None
+    return None if b" missing\n" in there else frozenset(there.decode().split())
+
+
+def restore(store: Store, git: Bare, mark: bytes) -> Restored:
+    """Let the store's branch be its last whole state, with every profile and removal on top that can still be read.
+
+    What it was stays as ``DAMAGED_HEAD``; a state that is whole stays as it is. A kill at any moment leaves the damaged state or the
+    new one. Raises GitFailed, Unwritable.
+    """
+    with locks.repairing(store.path):
+        state = last_whole(git, mark)
+        if state and state.commit == _tip(git):
+            return Restored(state, changed=False)
+        before = _paths(git, STORE_BRANCH)
+        profiles, removals = _readable(git, state.objects if state else frozenset())
+        made = _joined(git, store.who, mark, state, profiles, removals)
+        if tip := _tip(git):
+            wholefile.write(store.path / KEPT_AS, f"{tip}\n".encode())
+        else:  # git does not replace a reference that it cannot read
+            (store.path / STORE_BRANCH).unlink(missing_ok=True)
+        git.run("update-ref", STORE_BRANCH, made)
+        git.run("update-ref", "-d", MADE_AS)
+        after = _paths(git, made)
+    known = _paths(git, state.commit) if state else set()
+    return Restored(state, len(after - known), tuple(sorted(before - after)))
+
+
+def _tip(git: Bare) -> str:
+    """What the branch names, whether or not that is there; empty where it names nothing."""
+    try:
+        return git.run("rev-parse", "--verify", "--quiet", STORE_BRANCH).decode().strip()
+    except GitFailed:
+        return ""
+
+
+def _paths(git: Bare, commit: str) -> set[str]:
+    """The paths of all profiles at a commit, as far as they can be listed."""
+    found: set[str] = set()
+    with suppress(GitFailed):
+        for entry in git.listing(commit):
+            found.add(entry.path)
+    return {path for path in found if PROFILE_PATH.fullmatch(path)}
+
+
+def _joined(
+    git: Bare, who: str, mark: bytes, state: WholeState | None, profiles: Mapping[str, str], removals: Mapping[str, bytes]
+) -> str:
+    """A commit with these on top of a state, or of nothing."""
+    with suppress(GitFailed):
+        git.run("update-ref", "-d", MADE_AS)
+    now = int(time.time())
+    with closing(Import(git, MADE_AS)) as stream:
+        if state is None:
+            stream.commit(None, who, now, "Create the store", {"format": stream.blob(mark)})
+        base = stream.finish() or (state.commit if state else "")
+    with closing(Import(git, MADE_AS)) as stream:
+        changes = united(git, stream, base, profiles, removals)
+        if changes:
+            stream.commit(base, who, now, "Restore what can be read", changes)
+        return stream.finish() or base
+
+
+def _readable(git: Bare, apart: frozenset[str]) -> tuple[dict[str, str], dict[str, bytes]]:
+    """The blobs of profiles by their paths, and the removals by those of their profiles, that are not among some objects."""
+    listed = git.run("cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectname)").decode()
+    blobs = [
+        name for kind, _, name in (line.partition(" ") for line in listed.splitlines()) if kind == "blob" and name not in apart
+    ]
+    profiles: dict[str, str] = {}
+    removals: dict[str, bytes] = {}
+    for blob, document in zip(blobs, git.objects(blobs, MAX_PROFILE), strict=True):
+        if not isinstance(document, bytes) or blob_id(document) != blob:
+            continue
+        found = removal.of(document)
+        if found is not None:
+            removals[found.profile] = removal.later(removals.get(found.profile, document), document, found.profile)
+            continue
+        with suppress(Malformed):
+            profiles[path_of(decode(document), document)] = blob
+    return profiles, removals

@@ -1,0 +1,151 @@
+"""`perf fsck --restore`: back to the last whole state, with what later ones still have."""
+
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from conftest import Project, Said
+from samples import sample_profile
+
+from perfvcs.profile import Job
+from perfvcs.repository import Repository
+from perfvcs.store import Store
+from perfvcs.store.document import Damaged
+
+WHO = "Ada <ada@example.org>"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Five profiles, each stored by a commit of its own."""
+    store = Store.create(tmp_path / "store", WHO)
+    for number in range(5):
+        store.add([sample_profile(commit=f"{number:040x}")], f"Number {number}")
+    return store
+
+
+def git(store: Store, *words: str) -> str:
+    done = subprocess.run(["git", f"--git-dir={store.path}", *words], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def lose(store: Store, *names: str) -> None:
+    """Take objects away, as a `git prune` beside a writer does."""
+    for found in [git(store, "rev-parse", name) for name in names]:
+        (store.path / "objects" / found[:2] / found[2:]).unlink()
+
+
+@pytest.mark.parametrize(
+    ("names", "state", "kept"),
+    [
+        (["main"], "main~1", 1),
+        (["main^{tree}"], "main~1", 1),
+        (["main:00"], "main~1", 1),
+        (["main", "main^{tree}", "main:00"], "main~1", 1),
+        (["main~1"], "main~2", 2),
+        (["main~4"], "main~5", 5),
+        (["main:format"], "", 5),
+        (["main~5"], "", 5),
+    ],
+)
+def test_what_can_be_read_is_kept_whatever_is_missing(store: Store, names: Sequence[str], state: str, kept: int) -> None:
+    paths = store.paths()
+    whole = git(store, "rev-parse", state) if state else None
+    lose(store, *names)
+    assert store.fsck()
+    restored = Store(store.path, WHO).restore()
+    assert (restored.state.commit if restored.state else None, restored.kept, restored.lost) == (whole, kept, ())
+    assert store.paths() == paths
+    assert store.fsck() == []
+    assert store.gc()
+    assert store.fsck() == []
+    assert not Store(store.path, WHO).restore().changed
+
+
+def test_a_missing_profile_is_named_and_all_others_stay(store: Store) -> None:
+    paths = store.paths()
+    lose(store, f"main:{paths[1]}")
+    restored = store.restore()
+    assert restored.lost == (paths[1],)
+    assert store.paths() == [path for path in paths if path != paths[1]]
+    assert store.fsck() == []
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 41, b"0" * 40 + b"\n", None])
+def test_a_branch_that_a_power_cut_destroyed_is_found_again(store: Store, content: bytes | None) -> None:
+    paths, tip = store.paths(), git(store, "rev-parse", "main")
+    branch = store.path / "refs/heads/main"
+    if content is None:
+        branch.unlink()
+    else:
+        branch.write_bytes(content)
+    again = Store(store.path, WHO)
+    with pytest.raises(Damaged, match="perf fsck --restore"):
+        again.tip()
+    again.restore()
+    assert git(store, "rev-parse", "main") == tip
+    assert store.paths() == paths
+
+
+def test_what_was_removed_stays_out(store: Store) -> None:
+    victim = store.paths()[0]
+    store.remove([victim], "Wrong")
+    store.add([sample_profile(commit="9" * 40)], "Another")
+    lose(store, "main")
+    store.restore()
+    assert victim not in store.paths()
+    assert len(store.paths()) == 5
+    assert store.fsck() == []
+
+
+def test_the_damaged_state_is_kept_by_name(store: Store) -> None:
+    tip = git(store, "rev-parse", "main")
+    lose(store, "main^{tree}")
+    store.restore()
+    assert git(store, "rev-parse", "DAMAGED_HEAD") == tip
+
+
+def test_a_whole_store_stays_as_it_is(store: Store) -> None:
+    tip = git(store, "rev-parse", "main")
+    # a writer was killed before it moved the branch
+    subprocess.run(["git", f"--git-dir={store.path}", "hash-object", "-w", "--stdin"], check=True, capture_output=True,
+                   input=sample_profile(commit="7" * 40).encode())  # fmt: skip
+    assert not store.restore().changed
+    assert git(store, "rev-parse", "main") == tip
+
+
+def test_a_newer_store_is_not_touched(store: Store) -> None:
+    blob = subprocess.run(["git", f"--git-dir={store.path}", "hash-object", "-w", "--stdin"], check=True, capture_output=True,
+                          input=b"perfvcs-store/2\n").stdout.decode().strip()  # fmt: skip
+    tree = subprocess.run(["git", f"--git-dir={store.path}", "mktree"], check=True, capture_output=True,
+                          input=f"100644 blob {blob}\tformat\n".encode()).stdout.decode().strip()  # fmt: skip
+    person = ("-c", "user.name=a", "-c", "user.email=a")
+    git(store, "update-ref", "refs/heads/main", git(store, *person, "commit-tree", "-m", "two", tree))
+    with pytest.raises(Damaged, match="update perfvcs"):
+        Store(store.path, WHO).restore()
+
+
+def test_the_command_names_the_last_whole_state_and_goes_back_to_it(project: Project, perf: Callable[..., Said]) -> None:
+    head = project.commit()
+    store = Repository.find(create=True).store
+    for job in ("one", "two", "three"):
+        store.add([sample_profile(commit=head, job=Job(name=job, collector="time", cmd="./x"))], job)
+    last = git(store, "rev-parse", "main~1")
+    lose(store, "main", "main^{tree}")
+    said = perf("fsck", code=12)
+    assert "`perf fsck --restore` goes back to its last whole state, 20" in said.err
+    assert last[:10] in said.err
+    assert "perf fsck" in perf("log", code=12).err
+    assert perf("fsck", "--restore").out.endswith("3 profiles can be read, all intact; the index is rebuilt\n")
+    assert "nothing to restore" in perf("fsck", "--restore").out
+    assert "3" in perf("log").out
+
+
+def test_a_store_without_anything_to_read_says_so(project: Project, perf: Callable[..., Said]) -> None:
+    project.commit()
+    store = Repository.find(create=True).store
+    shutil.rmtree(store.path / "objects")
+    assert "perf fsck" in perf("status", code=12).err
+    assert perf("fsck", "--restore", code=12).err
