@@ -20,11 +20,13 @@ LEFTOVER_FILES = {
 
 def sweep(project: Project, home: Path) -> None:
     """Remove the worktrees, scratch folders and workloads that killed commands left; nobody may be measuring."""
+    from perfvcs.git.worktree import forget
     from perfvcs.git.worktree import remove as remove_worktree
 
     for name in entries(home / "worktrees"):
         if not (home / "worktrees" / name).is_symlink():  # git would follow it
             remove_worktree(project, home / "worktrees" / name)
+    forget(project, home / "worktrees")
     for folder in ("worktrees", "tmp"):
         for name in entries(home / folder):
             remove(home / folder / name)

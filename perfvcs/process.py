@@ -13,7 +13,7 @@ from typing import IO
 from perfvcs.descriptors import plain
 from perfvcs.errors import PerfError
 from perfvcs.launcher import launch
-from perfvcs.launcher.execution import Execution, LaunchError
+from perfvcs.launcher.execution import NO_INTERPRETER, Execution, LaunchError, line_end
 
 MAX_OUTPUT = 1 << 30
 TAIL = 400
@@ -66,7 +66,7 @@ def run(
                 [program, *argv[1:]], cwd=cwd, env=env, timeout=timeout, grace=0.0, patience=END_SECONDS, watch=watch,
                 output=(output or log_file).fileno(), errors=log_file.fileno(), pass_fds=pass_fds,
             )  # fmt: skip
-            problem = _problem(execution, timeout)
+            problem = _problem(program, execution, timeout)
             if too_long():
                 problem = f"printed more than {limit:,} bytes"
         except LaunchError as error:
@@ -100,8 +100,10 @@ def _which(name: str, cwd: Path, env: Mapping[str, str]) -> str | None:
     return found and str(Path(found).absolute())
 
 
-def _problem(execution: Execution, timeout: float) -> str | None:
+def _problem(program: str, execution: Execution, timeout: float) -> str | None:
     """What was wrong with how a command ended."""
+    if execution.status == NO_INTERPRETER and (foreign := line_end(Path(program))):
+        return f"{ended(NO_INTERPRETER)}: {foreign}"
     if execution.timed_out:
         return f"was stopped after {timeout:g} s (its time limit)"
     status = execution.status if execution.signal is None else -execution.signal

@@ -131,9 +131,17 @@ class Repository:
         """Take away what a killed run left, unless a run is going on."""
         # what cannot be cleaned up now can be read all the same
         with suppress(Locked, OSError):
-            if entries(self.home / "worktrees") or entries(self.home / "tmp"):
+            if entries(self.home / "worktrees") or entries(self.home / "tmp") or self._recorded():
                 with self.measuring():
                     pass
+
+    def _recorded(self) -> bool:
+        """Whether git has records of worktrees of a killed run."""
+        if not (self.project.common_dir / "worktrees").is_dir():
+            return False
+        from perfvcs.git.worktree import records
+
+        return bool(records(self.project, self.home / "worktrees"))
 
     def gc(self) -> None:
         """Pack the store, and drop what crashes and failed measurements left more than two weeks ago."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -13,6 +14,7 @@ from typing import IO
 from perfvcs.errors import PerfError
 
 READ_AT_ONCE = 1 << 20
+END_SECONDS = 1.0  # seconds that git gets to tidy up
 ENDED_BY = (signal.SIGHUP, signal.SIGINT, signal.SIGKILL, signal.SIGTERM)  # what somebody sends; others are git's own failures
 # Nothing that a hardened git finds in a repository makes it start a program or reach another place, and it does nothing unasked.
 SETTINGS = (
@@ -24,6 +26,11 @@ SETTINGS = (
 HARDENED = ("--no-replace-objects", *(part for setting in SETTINGS for part in ("-c", setting)))
 
 MISSING = "git is not on PATH: install it (apt install git)"
+# what shells and git say of a filter of the user's settings whose program is missing
+MISSING_FILTER = re.compile(
+    r"^[^\n]*: (?:line )?\d+: (?P<program>[\w./-]+): (?:command )?not found$|^git: '(?P<command>[\w-]+)' is not a git command",
+    re.MULTILINE,
+)
 # What a user sets for the transports of git.
 TRANSPORT_VARIABLES = re.compile(r"GIT_(SSH|SSH_COMMAND|SSH_VARIANT|ASKPASS|SSL_.*|HTTP_.*|PROXY_.*|ALLOW_PROTOCOL)")
 
@@ -114,15 +121,28 @@ def git(folder: Path, *args: str, extra: Mapping[str, str] | None = None, text: 
         try:
             output, said = process.communicate(asked)
         except BaseException:
-            process.kill()
+            _end(process)
             raise
     if process.returncode:
         raise _failed(args, said, process.returncode)
     return output.decode("utf-8", "surrogateescape").removesuffix("\n")
 
 
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End git, which takes away what it has half made if it is asked."""
+    process.terminate()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(END_SECONDS)
+    process.kill()
+
+
 def _failed(args: Sequence[str], said: bytes, status: int) -> GitError:
-    lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+    text = said.decode("utf-8", "replace")
+    if found := MISSING_FILTER.search(text):
+        program = found["program"] or f"git-{found['command']}"
+        cure = "install it (apt install git-lfs), then `git lfs pull`" if program == "git-lfs" else "install it"
+        return GitError(f"your git settings filter files by `{program}`, which is not there: {cure}")
+    lines = [line for line in text.splitlines() if line.strip()]
     # the first complaint is the cause, those after it are what came of it
     complaints = [line.partition(": ")[2] for line in lines if line.startswith(("error: ", "fatal: "))]
     name = next(word for word in args if not word.startswith("-") and "=" not in word)

@@ -7,6 +7,7 @@ import errno
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from perfvcs.git.changes import LARGE_FILE, WorkingChanges
 from perfvcs.git.command import GitError, git
 from perfvcs.git.project import Project
 
+UNFINISHED = 60.0  # seconds after which a record that does not say where its worktree is has nobody who will write it
 # A worktree must not run the project's hooks, and its submodules may come from the copies that the project already has.
 QUIET_CHECKOUT = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false", "-c", "protocol.file.allow=always")
 
@@ -100,12 +102,34 @@ def lasting(project: Project, commit: str, folder: Path) -> Project:
 
 def remove(project: Project, folder: Path) -> None:
     """Take a worktree away, the half-made ones of a crash too; git's records of other worktrees stay."""
-    with contextlib.suppress(GitError):
-        project.git("worktree", "remove", "--force", "--force", str(folder))
-    descriptors.remove(folder)
-    for record in (project.common_dir / "worktrees").glob("*/gitdir"):
-        if Path(os.fsdecode(record.read_bytes()).removesuffix("\n")).parent == folder:  # git writes the bytes of the path
-            shutil.rmtree(record.parent, ignore_errors=True)
+    try:
+        with contextlib.suppress(GitError):
+            project.git("worktree", "remove", "--force", "--force", str(folder))
+    finally:
+        descriptors.remove(folder)
+        forget(project, folder)
+
+
+def forget(project: Project, folder: Path) -> None:
+    """Remove git's records of the worktrees at a folder, or below it, and those that a killed git did not finish."""
+    for record in records(project, folder):
+        shutil.rmtree(record, ignore_errors=True)
+
+
+def records(project: Project, folder: Path) -> list[Path]:
+    """Git's records of the worktrees at a folder, or below it, and those that a killed git did not finish, wherever that was."""
+    found = []
+    for record in (project.common_dir / "worktrees").glob("*"):
+        with contextlib.suppress(OSError):
+            place = record / "gitdir"
+            if place.exists():
+                made = Path(os.fsdecode(place.read_bytes()).removesuffix("\n")).parent  # git writes the bytes of the path
+                ours = made.is_relative_to(folder)
+            else:
+                ours = time.time() - record.stat().st_mtime > UNFINISHED
+            if ours:
+                found.append(record)
+    return found
 
 
 def _submodules(common_dir: Path, folder: Path) -> None:

@@ -14,6 +14,7 @@ from perfvcs.errors import PerfError
 from perfvcs.launcher.pace import Pace
 
 STDERR_TAIL = 8192  # bytes of standard error that are kept
+NO_INTERPRETER = 127  # exit status of env, which looks for the interpreter of many scripts
 STDERR_SHOWN = 300  # characters of them in a message
 
 
@@ -116,6 +117,8 @@ def failure(argv: Sequence[str], execution: Execution, timeout: float) -> str | 
         how = f"was killed by {name_signal(execution.signal)}" + (" (out of memory?)" if execution.signal == 9 else "")
     elif execution.status:
         how = f"exited with status {execution.status}"
+        if execution.status == NO_INTERPRETER and (foreign := line_end(Path(argv[0]))):
+            return f"{name_command(argv)} {how}: {foreign}"
     else:
         return None
     said = " | ".join(line.strip() for line in execution.stderr.splitlines() if line.strip())
@@ -140,6 +143,8 @@ def not_started(argv: Sequence[str], number: int) -> NotStarted:
 
 def _reason(program: Path, number: int) -> str:
     if number in (errno.ENOENT, errno.ENOTDIR):
+        if foreign := line_end(program):
+            return foreign
         interpreter = _interpreter(program)
         if interpreter:
             return f"its first line asks for {interpreter}, which is not there: install it or correct the line"
@@ -159,14 +164,30 @@ def _reason(program: Path, number: int) -> str:
     return f"{os.strerror(number)}: start it by hand to see why"
 
 
-def _interpreter(program: Path) -> str:
-    """The interpreter of a script's ``#!`` line, if that file does not exist."""
+def line_end(program: Path) -> str:
+    """What is wrong with a script whose ``#!`` line ends as on Windows, and the cure; empty where nothing is."""
+    if not _first_line(program).endswith(b"\r\n"):
+        return ""
+    return (
+        "its first line ends in a carriage return, which Linux takes for a part of the interpreter's name: convert the line ends "
+        f"(sed -i 's/\\r$//' {program.name}), and keep them so: `{program.name} text eol=lf` in .gitattributes"
+    )
+
+
+def _first_line(program: Path) -> bytes:
+    """The ``#!`` line of a script; empty for anything else."""
     try:
         with program.open("rb") as file:
             first = file.readline(512)
     except OSError:
-        return ""
-    if not first.startswith(b"#!") or not first[2:].split():
+        return b""
+    return first if first.startswith(b"#!") else b""
+
+
+def _interpreter(program: Path) -> str:
+    """The interpreter of a script's ``#!`` line, if that file does not exist."""
+    first = _first_line(program)
+    if not first[2:].split():
         return ""
     named = first[2:].split()[0].decode(errors="replace")
     return "" if Path(named).exists() else named

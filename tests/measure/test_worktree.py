@@ -1,14 +1,19 @@
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from shutil import rmtree as remove_folder
 
 import pytest
 from conftest import Project as Tree
+from conftest import Said
 
 from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.project import Project
 from perfvcs.git.worktree import CheckoutError, checkout, remove
+from perfvcs.repository import Repository
 
 
 def place(project: Tree) -> Path:
@@ -108,6 +113,51 @@ def test_what_a_crash_left_is_removed_and_other_worktrees_stay(project: Tree, tm
     listed = project.git("worktree", "list")
     assert str(place(project)) not in listed
     assert "theirs" in listed
+
+
+def test_what_git_left_of_a_worktree_that_is_gone_is_forgotten_by_the_next_command(
+    project: Tree, tmp_path: Path, perf: Callable[..., Said]
+) -> None:
+    project.commit()
+    Repository.find(create=True)
+    for folder in (place(project), tmp_path / "theirs"):
+        project.git("worktree", "add", "--quiet", "--detach", str(folder))
+    remove_folder(place(project))  # killed before git had removed its record
+    unfinished, young = (project.root / ".git" / "worktrees" / name for name in ("unfinished", "young"))
+    for record in (unfinished, young):
+        record.mkdir()
+    os.utime(unfinished, (0, 0))
+    perf("log")
+    assert sorted(record.name for record in unfinished.parent.iterdir()) == ["theirs", "young"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_a_signal_while_a_worktree_is_taken_away_leaves_nothing(project: Tree, number: signal.Signals) -> None:
+    commit = project.commit()
+    script = f"""
+import os, shutil
+from pathlib import Path
+from perfvcs import interruption
+from perfvcs.git import worktree
+from perfvcs.git.project import Project
+usual = Project.git
+def interrupted(self, *words, **rest):
+    if words[:2] == ("worktree", "remove"):
+        os.kill(os.getpid(), {int(number)})
+    return usual(self, *words, **rest)
+Project.git = interrupted
+interruption.begin()
+interruption.unwind()
+try:
+    with worktree.checkout(Project.find(), {commit!r}, Path({str(place(project))!r})):
+        pass
+finally:
+    interruption.end()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 128 + number, done.stderr
+    assert not place(project).exists()
+    assert len(project.git("worktree", "list").splitlines()) == 1
 
 
 def test_bytes_that_are_not_utf_8_may_stand_in_paths_and_in_files_of_git(project: Tree, tmp_path: Path) -> None:
