@@ -17,10 +17,13 @@ from perfvcs.errors import CURES, PerfError, disk_is_full
 from perfvcs.git.changes import LARGE_FILE, WorkingChanges
 from perfvcs.git.command import GitError, git
 from perfvcs.git.project import Project
+from perfvcs.git.submodules import CURE, Wanted, fill
+from perfvcs.text.words import counted
 
 UNFINISHED = 60.0  # seconds after which a record that does not say where its worktree is has nobody who will write it
-# A worktree must not run the project's hooks, and its submodules may come from the copies that the project already has.
-QUIET_CHECKOUT = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false", "-c", "protocol.file.allow=always")
+# a worktree must not run the project's hooks
+QUIET_CHECKOUT = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 class CheckoutError(PerfError):
@@ -30,14 +33,19 @@ class CheckoutError(PerfError):
 
 
 @contextmanager
-def checkout(project: Project, commit: str, folder: Path, *, changes: WorkingChanges | None = None) -> Iterator[Path]:
-    """A worktree of ``commit`` in ``folder``, with its submodules; ``changes`` of the working tree come on top.
+def checkout(
+    project: Project, commit: str, folder: Path, *, changes: WorkingChanges | None = None, wanted: Wanted = True,
+    notes: list[str] | None = None,
+) -> Iterator[Path]:  # fmt: skip
+    """A worktree of ``commit`` in ``folder``, with the ``wanted`` submodules; ``changes`` of the working tree come on top.
 
-    It is removed on the way out, whatever happened.
+    It is removed on the way out, whatever happened. What it lacks is added to ``notes``, in sentences that do not name the commit.
     """
     try:
         try:
-            _add(project, commit, folder)
+            lacks = _add(project, commit, folder, wanted=wanted)
+            if notes is not None:
+                notes += lacks
             if changes is not None:
                 _copy(changes, folder)
         except GitError as error:
@@ -67,18 +75,43 @@ def clone(project: Project, commit: str | None, folder: Path, *, changes: Workin
             str(folder),
         )
         git(folder, *QUIET_CHECKOUT, "checkout", "--quiet", "--detach", project.resolve(commit))
-        _submodules(project.common_dir, folder)
+        fill(project.common_dir, folder)
     except GitError as error:
         raise _not_made(commit, folder, error) from None
     if changes is not None:
         _copy(changes, folder)
 
 
-def _add(project: Project, commit: str, folder: Path) -> None:
+def _add(project: Project, commit: str, folder: Path, *, wanted: Wanted = True) -> list[str]:
+    """Make a worktree; what it lacks."""
     with contextlib.suppress(FileExistsError):
         folder.parent.mkdir(parents=True)
     project.git(*QUIET_CHECKOUT, "worktree", "add", "--quiet", "--detach", "--force", str(folder), commit)
-    _submodules(project.common_dir, folder)
+    empty = fill(project.common_dir, folder, wanted=wanted)
+    return [*(f"submodule `{path}` is left empty ({reason}): {CURE}" for path, reason in empty.items()), *_pointers(folder)]
+
+
+def _pointers(folder: Path) -> list[str]:
+    """The note about files whose content git-lfs has, if that is not set up here."""
+    attributes = folder / ".gitattributes"
+    if not attributes.is_file() or b"filter=lfs" not in attributes.read_bytes():
+        return []
+    listed = git(folder, "ls-files", "-z", "--", ":(attr:filter=lfs)").split("\0")
+    pointers = [name for name in filter(None, listed) if _starts(folder / name, LFS_POINTER)]
+    if not pointers:
+        return []
+    return [
+        f"of {counted(len(pointers), 'file')} such as {pointers[0]!a:.100} there is only what git-lfs puts in the place of the content: "
+        "install it, then `git lfs install` and `git lfs pull`"
+    ]
+
+
+def _starts(path: Path, beginning: bytes) -> bool:
+    try:
+        with open(path, "rb", opener=descriptors.plain) as file:
+            return file.read(len(beginning)) == beginning
+    except (OSError, PerfError):
+        return False
 
 
 def _not_made(commit: str, folder: Path, error: GitError) -> CheckoutError:
@@ -130,26 +163,6 @@ def records(project: Project, folder: Path) -> list[Path]:
             if ours:
                 found.append(record)
     return found
-
-
-def _submodules(common_dir: Path, folder: Path) -> None:
-    """Check submodules out, from the copies below ``.git/modules`` where they are, else from their own address."""
-    if not (folder / ".gitmodules").exists():
-        return
-    from git import Repo  # its parser knows names, paths and quoting of .gitmodules
-
-    with Repo(folder) as repo:
-        found = [(module.name, str(module.path)) for module in repo.submodules]
-    for name, path in found:
-        copy = common_dir / "modules" / name
-        local = ("-c", f"submodule.{name}.url={copy}") if copy.exists() else ()
-        try:
-            git(folder, *QUIET_CHECKOUT, *local, "submodule", "update", "--init", "--quiet", "--", path)
-        except GitError:
-            if not local:
-                raise
-            git(folder, *QUIET_CHECKOUT, "submodule", "update", "--init", "--quiet", "--", path)
-        _submodules(copy, folder / path)
 
 
 def _copy(changes: WorkingChanges, folder: Path) -> None:

@@ -129,6 +129,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     build: tuple[str, ...] = ()
     build_timeout: str | int | float = "30min"
     overlay: tuple[str, ...] = ()
+    submodules: bool | tuple[str, ...] = True
     env: dict[str, str] = {}
     python: PythonTable | None = None
     knobs: KnobsTable = KnobsTable()
@@ -209,6 +210,11 @@ def read(table: Mapping[str, Any], name: str = RULES_FILE) -> Config:
         _check_executions(job, f"{name}: [[job]] no. {number}, executions")
     for command in config.build:
         words(command, "build")
+    for path in config.submodules if isinstance(config.submodules, tuple) else ():
+        if not path or path.startswith(("/", "./")) or path.endswith("/") or ".." in path.split("/"):
+            raise BadConfig(
+                f"{name}: submodules: {path!r} is not the path of a submodule: write it as `git submodule status` does"
+            )
     if sum(map(len, config.dirty.ignore)) > MOST_PATTERNS:
         raise BadConfig(
             f"{name}: dirty.ignore has over {MOST_PATTERNS:,} characters: write patterns such as `scratch/`, not files"

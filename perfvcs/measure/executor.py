@@ -118,6 +118,7 @@ class LocalExecutor:
             self.tally.fail(f"the build{kind.named}" if kind.flags else "", position, str(error))
         else:
             self.tally.alive |= {(number, position) for number in kind.jobs}
+            self.tally.warnings |= dict.fromkeys(self.sites.lacks(position, kind))
 
     def _confirm(self) -> None:
         """Give up the working tree's own changes if they changed before all of them was copied."""

@@ -62,13 +62,17 @@ class Version(msgspec.Struct, frozen=True):
 
 
 class Site(msgspec.Struct, frozen=True):
-    """A folder to run in, its environment, its Pythons by version, and the content hashes of the benchmark's own files."""
+    """A folder to run in, its environment, its Pythons by version, and the content hashes of the benchmark's own files.
+
+    ``lacks``: what the checkout lacks of its revision, in sentences.
+    """
 
     folder: Path
     env: Mapping[str, str]
     pythons: Mapping[str, VirtualEnvironment]
     source: Mapping[str, str]
     built: bool
+    lacks: tuple[str, ...] = ()
 
     def environ(self, extra: Mapping[str, str]) -> dict[str, str]:
         """The environment of a job with variables of its own; none of the others has a CI service's token in it."""
@@ -89,27 +93,35 @@ def prepare(
     Raises BuildError, CheckoutError or UsageError.
     """
     folder, changes = project.root, version.changes(project, config.dirty.ignore)
+    lacks: list[str] = []
     if version.product and version.product.folder:
         folder = stack.enter_context(version.product.laid_out(home / "worktrees" / name))
     elif not in_place:
-        folder = stack.enter_context(checkout(project, version.commit, home / "worktrees" / name, changes=changes))
+        folder = stack.enter_context(
+            checkout(project, version.commit, home / "worktrees" / name, changes=changes, wanted=config.submodules, notes=lacks)
+        )
     source = {entry: _overlay(project.root, folder, entry) for entry in config.overlay}
     env = clean(os.environ, config.env)
     log = home / "log" / f"build-{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
     if config.build:
-        own = in_place or changes is not None or version.product is not None
+        # a build without all of its sources is not kept
+        own = in_place or changes is not None or version.product is not None or bool(lacks)
         kept = None if once or own else _kept(project, config, version, folder, flags, source, env)
         if kept is None or not (builds := Builds(home)).restore(kept, folder):
-            _build_all(config, folder, env, flags, home, log)
+            try:
+                _build_all(config, folder, env, flags, home, log)
+            except BuildError as error:
+                raise BuildError("; ".join([str(error), *lacks])) from None
             if kept is not None:
                 builds.keep(kept, folder)
     log.unlink(missing_ok=True)
     pythons: dict[str, VirtualEnvironment] = {}
     if config.python is not None:
         base = version.dirty if version.product and version.product.folder else project.tree(version.commit)
-        content = None if changes is not None else " ".join([base or "", *source.values()])
+        some = [] if config.submodules is True else [str(config.submodules)]
+        content = None if changes is not None or lacks else " ".join([base or "", *source.values(), *some])
         with ExitStack() as until_installed:
             origin = folder
             if in_place and config.python.install:
@@ -117,7 +129,7 @@ def prepare(
                 copy = checkout(project, version.commit, home / "worktrees" / f"{name}-install", changes=changes)
                 origin = until_installed.enter_context(copy)
             pythons = _pythons(config.python, version.packages, home / "python", origin, content, env)
-    return Site(folder, env, pythons, source, bool(config.build))
+    return Site(folder, env, pythons, source, bool(config.build), tuple(lacks))
 
 
 def _kept(
@@ -131,7 +143,13 @@ def _kept(
     }
     tree = project.tree(version.commit)
     return key_of(
-        tree, config.build, tuple(flags), sorted(source.items()), sorted((variables | config.env).items()), compiled, str(folder)
+        tree,
+        config.build,
+        tuple(flags),
+        sorted({**source, "submodules": str(config.submodules)}.items()),
+        sorted((variables | config.env).items()),
+        compiled,
+        str(folder),
     )
 
 

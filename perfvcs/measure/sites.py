@@ -91,6 +91,10 @@ class Sites:
                 in_place=self.in_place(position, kind), flags=kind.flags, once=kind.binaries > 1,
             )  # fmt: skip
 
+    def lacks(self, position: int, kind: SiteKind) -> tuple[str, ...]:
+        """What the checkout of a version lacks, in sentences."""
+        return self._sites[position, 0, kind.flags].lacks
+
     def run(self, number: int, position: int, binary: int, scratch: Path, seed: int) -> Run:
         """An execution of a cell on a version, ready to be made; all that is drawn by lot follows from the ``seed``."""
         cell, site = self._cell(number, position), self._site(number, position, binary)
@@ -125,6 +129,8 @@ class Sites:
         env, python = site.environ(cell.env), self._python(cell, site)
         label = python.interpreter.label if python else _interpreter(resolve(cell.argv("")[0], site.folder, env))
         found = environment.describe(self.knobs, env, python=label, built=site.built, before=before, after=after)
+        if site.lacks:
+            found = structs.replace(found, warnings=[*site.lacks, *found.warnings])
         if python is None:
             return found
         # what is installed may differ from revision to revision, and is a part of what is compared

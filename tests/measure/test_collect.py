@@ -340,6 +340,34 @@ def test_a_repository_with_everything_that_makes_paths_hard(project: Project, pe
     assert stored("HEAD")[0].dirty
 
 
+def test_a_submodule_that_is_gone_is_a_note_that_is_recorded_and_no_build_of_it_is_kept(
+    project: Project, perf: Perf, tmp_path: Path
+) -> None:
+    other = Project(tmp_path / "other")
+    other.commit(deep="1")
+    allow = ("-c", "protocol.file.allow=always", "submodule", "--quiet")
+    project.git(*allow, "add", str(other.root), "dep")
+    build = """build = ['sh -c "if test -s dep/deep; then touch full; else touch empty; fi"']"""
+    project.configure('cmd = "sh work.sh"', top=build)
+    project.commit("one", **{"work.sh": "ls full || ls empty"})
+    project.commit("two", other="x")
+    modules, settings = project.root / ".git" / "modules", project.root / ".git" / "config"
+    modules.rename(tmp_path / "modules")
+    before = settings.read_bytes()
+    said = perf("collect", "HEAD~1", "HEAD", "-n", "1")
+    assert said.out.count("note: submodule `dep` is left empty") == 1
+    for revision in ("HEAD~1", "HEAD"):
+        (profile,) = stored(revision)
+        assert any("submodule `dep` is left empty" in warning for warning in profile.environment.warnings)
+    assert settings.read_bytes() == before
+    # what was built without it is not taken for the build with it
+    (tmp_path / "modules").rename(modules)
+    project.configure('cmd = "test -e full"', top=build)
+    assert "note: submodule" not in perf("collect", "HEAD~1", "-n", "1").out
+    project.configure('cmd = "test -e full"', top=f"submodules = false\n{build}")
+    assert "failed" in perf("collect", "HEAD~1", "-n", "1", code=5).err
+
+
 def test_a_linked_worktree_and_a_bare_clones_worktree_are_measured(project: Project, perf: Perf, tmp_path: Path) -> None:
     project.configure()
     project.commit("one", **{"work.sh": "true"})

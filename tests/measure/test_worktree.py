@@ -1,10 +1,10 @@
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from shutil import rmtree as remove_folder
 
 import pytest
 from conftest import Project as Tree
@@ -82,17 +82,134 @@ def test_submodules_come_with_it_from_the_copies_that_are_there(project: Tree, t
     assert project.git("submodule", "status")[0] != "-", "the project's own submodule is left as it was"
 
 
-def test_a_submodule_that_cannot_be_had_is_an_error_with_the_revision(project: Tree, tmp_path: Path) -> None:
-    other = Tree(tmp_path / "other")
-    other.commit(file="x")
-    project.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other.root), "sub")
+ALLOW = ("-c", "protocol.file.allow=always")
+
+
+def state_of_git(project: Tree) -> dict[str, bytes]:
+    """Everything below .git but the objects and the index, which git touches as it looks."""
+    files = [path for path in (project.root / ".git").rglob("*") if path.is_file() and path.name != "index"]
+    return {str(path): path.read_bytes() for path in files}
+
+
+def with_submodules(project: Tree, tmp_path: Path, *paths: str) -> str:
+    """A commit with a submodule of its own at each path."""
+    for number, path in enumerate(paths):
+        other = Tree(tmp_path / f"other {number}")
+        other.commit(deep=f"{number}")
+        project.git(*ALLOW, "submodule", "--quiet", "add", "--name", f"name=of {number}", str(other.root), path)
+    return project.commit()
+
+
+def test_measuring_changes_nothing_in_git_s_folder(project: Tree, tmp_path: Path) -> None:
+    commit = with_submodules(project, tmp_path, "one", "two [x] *")
+    for number in (0, 1):  # as in a fresh clone
+        project.git("config", "--remove-section", f"submodule.name=of {number}")
+    before = state_of_git(project)
+    with checkout(Project.find(), commit, place(project)) as folder:
+        assert [(folder / name / "deep").read_text() for name in ("one", "two [x] *")] == ["0", "1"]
+    assert state_of_git(project) == before
+    assert "submodule" not in (project.root / ".git" / "config").read_text()
+
+
+def test_a_submodule_that_cannot_be_had_stays_empty_with_a_note(project: Tree, tmp_path: Path) -> None:
+    commit = with_submodules(project, tmp_path, "gone", "there")
+    shutil.rmtree(project.root / ".git" / "modules" / "name=of 0")
+    (tmp_path / "other 0").rename(tmp_path / "elsewhere")
+    before, notes = state_of_git(project), list[str]()
+    with checkout(Project.find(), commit, place(project), notes=notes) as folder:
+        assert list((folder / "gone").iterdir()) == []
+        assert (folder / "there" / "deep").exists()
+    assert state_of_git(project) == before
+    (note,) = notes
+    assert note.startswith("submodule `gone` is left empty (git submodule failed: ")
+    assert "`submodules` in perf.toml" in note
+
+
+def test_only_the_submodules_that_are_wanted_are_fetched(project: Tree, tmp_path: Path) -> None:
+    commit = with_submodules(project, tmp_path, "one", "two")
+    notes: list[str] = []
+    with checkout(Project.find(), commit, place(project), wanted=("two", "three"), notes=notes) as folder:
+        assert [name for name in ("one", "two") if (folder / name / "deep").exists()] == ["two"]
+    assert [note.partition(":")[0] for note in notes] == ["submodule `three` is left empty (this revision has no such submodule)"]
+    with checkout(Project.find(), commit, place(project), wanted=False, notes=notes) as folder:
+        assert not (folder / "two" / "deep").exists()
+    assert len(notes) == 1
+
+
+def test_submodules_that_came_and_went_and_moved_are_those_of_the_revision(project: Tree, tmp_path: Path) -> None:
+    first = with_submodules(project, tmp_path, "old place")
+    project.git("mv", "old place", "new place")
+    moved = project.commit()
+    project.git("rm", "--quiet", "new place")
+    none = project.commit()
+    seen = {}
+    for commit in (first, moved, none):
+        with checkout(Project.find(), commit, place(project)) as folder:
+            seen[commit] = sorted(str(path.relative_to(folder)) for path in folder.glob("*/deep"))
+    assert list(seen.values()) == [["old place/deep"], ["new place/deep"], []]
+
+
+def test_a_relative_address_is_that_beside_the_remote(project: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = Tree(tmp_path / "beside")
+    other.commit(deep="x")
+    project.git("remote", "add", "origin", str(tmp_path / "project.git"))
+    project.git(*ALLOW, "submodule", "--quiet", "add", "../beside", "sub")
     commit = project.commit()
-    project.git("submodule", "--quiet", "deinit", "--force", "sub")
-    for gone in (project.root / ".git" / "modules", other.root):
-        gone.rename(gone.with_name("gone"))
-    with pytest.raises(CheckoutError, match=commit[:10]), checkout(Project.find(), commit, place(project)):
+    shutil.rmtree(project.root / ".git" / "modules")
+    settings = tmp_path / "gitconfig"  # git itself refuses such addresses unless its user allows them
+    settings.write_text('[protocol "file"]\n\tallow = always\n')
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    notes: list[str] = []
+    with checkout(Project.find(), commit, place(project), notes=notes) as folder:
+        assert (folder / "sub" / "deep").exists(), notes
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "url"),
+    [
+        ("../../escape", "sub", "{other}"),
+        ("sub", "sub", "ext::sh -c 'touch {marker}'"),
+        ("sub", "sub", "--upload-pack=touch {marker}"),
+        ("sub", "sub", "file://{other}"),
+        ("sub", "../outside", "{other}"),
+        ("sub", "/etc", "{other}"),
+        ("s\nub", "sub", "{other}"),
+    ],
+)
+def test_hostile_submodules_are_left_empty(project: Tree, tmp_path: Path, name: str, path: str, url: str) -> None:
+    other, marker = Tree(tmp_path / "other"), tmp_path / "marker"
+    head = other.commit(deep="x")
+    given = url.format(other=other.root, marker=marker)
+    project.write(".gitmodules", f'[submodule "{name}"]\n\tpath = {path}\n\turl = "{given}"\n')
+    project.git("update-index", "--add", "--cacheinfo", f"160000,{head},sub")
+    commit = project.commit()
+    before, outside = state_of_git(project), sorted(tmp_path.iterdir())
+    with checkout(Project.find(), commit, place(project)) as folder:
+        assert not any((folder / "sub").glob("*"))
+    assert state_of_git(project) == before
+    assert sorted(tmp_path.iterdir()) == outside
+
+
+def test_pointers_of_git_lfs_are_noted(project: Tree) -> None:
+    project.write(".gitattributes", "*.bin filter=lfs -text\n")
+    project.write("large.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
+    project.write("small.bin", "itself")
+    commit, notes = project.commit(), list[str]()
+    with checkout(Project.find(), commit, place(project), notes=notes):
         pass
-    assert not place(project).exists()
+    assert [note.partition(" there ")[0] for note in notes] == ["of 1 file such as 'large.bin'"]
+
+
+def test_a_filter_whose_program_is_missing_is_named(project: Tree) -> None:
+    project.write(".gitattributes", "*.bin filter=lfs -text\n")
+    project.write("large.bin", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n")
+    commit = project.commit()
+    project.git("config", "filter.lfs.required", "true")
+    for setting, command in (("smudge", "git-lfs-none smudge"), ("process", "git-lfs-none filter-process")):
+        project.git("config", f"filter.lfs.{setting}", command)
+        missing = pytest.raises(CheckoutError, match="filter files by `git-lfs-none`, which is not there")
+        with missing, checkout(Project.find(), commit, place(project)):
+            pass
 
 
 def test_a_hook_of_the_project_is_not_run(project: Tree) -> None:
@@ -122,7 +239,7 @@ def test_what_git_left_of_a_worktree_that_is_gone_is_forgotten_by_the_next_comma
     Repository.find(create=True)
     for folder in (place(project), tmp_path / "theirs"):
         project.git("worktree", "add", "--quiet", "--detach", str(folder))
-    remove_folder(place(project))  # killed before git had removed its record
+    shutil.rmtree(place(project))  # killed before git had removed its record
     unfinished, young = (project.root / ".git" / "worktrees" / name for name in ("unfinished", "young"))
     for record in (unfinished, young):
         record.mkdir()
