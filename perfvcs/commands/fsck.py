@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--restore", is_flag=True,
-              help="Go back to the last state of the store that lacks nothing; what later ones still have is kept.")  # fmt: skip
+@click.option(
+    "--restore", is_flag=True, help="Go back to the last whole state of the store; keep what can be read of later ones."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the problems as JSON.")
 def command(*, restore: bool, as_json: bool) -> None:
     """Check the format and the path of every stored profile, and rebuild the index."""

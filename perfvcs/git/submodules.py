@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from perfvcs import descriptors
+from perfvcs.errors import disk_is_full
 from perfvcs.git.command import GitError, git
 
 DEEPEST = 8  # submodules within submodules
@@ -32,7 +33,7 @@ class _Submodule(NamedTuple):
 def fill(common_dir: Path, folder: Path, *, wanted: Wanted = True) -> dict[str, str]:
     """Check the submodules of a checkout out; those that stayed empty by their paths, each with the reason.
 
-    ``common_dir``: the git folder of the project, which may have copies. Hooks of none are run.
+    ``common_dir``: the git folder of the project, which may have copies. Hooks of none are run. Raises GitError on a full disk.
     """
     if wanted is False:
         return {}
@@ -64,6 +65,8 @@ def _fill(common_dir: Path, folder: Path, submodule: _Submodule, shown: str, dep
             except GitError:  # the copy may be older
                 _update(folder, submodule, {})
     except GitError as error:
+        if disk_is_full(folder):
+            raise
         descriptors.remove(folder / submodule.path)
         (folder / submodule.path).mkdir(parents=True, exist_ok=True)
         return {shown: str(error)}

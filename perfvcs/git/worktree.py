@@ -34,9 +34,14 @@ class CheckoutError(PerfError):
 
 @contextmanager
 def checkout(
-    project: Project, commit: str, folder: Path, *, changes: WorkingChanges | None = None, wanted: Wanted = True,
+    project: Project,
+    commit: str,
+    folder: Path,
+    *,
+    changes: WorkingChanges | None = None,
+    wanted: Wanted = True,
     notes: list[str] | None = None,
-) -> Iterator[Path]:  # fmt: skip
+) -> Iterator[Path]:
     """A worktree of ``commit`` in ``folder``, with the ``wanted`` submodules; ``changes`` of the working tree come on top.
 
     It is removed on the way out, whatever happened. What it lacks is added to ``notes``, in sentences that do not name the commit.

@@ -80,9 +80,13 @@ def _spawn(command: Sequence[str], environment: int) -> int:
     variables = os.pread(environment, os.fstat(environment).st_size, 0).split(b"\0")[:-1]
     try:
         return os.posix_spawn(
-            command[0], list(command), dict(variable.split(b"=", 1) for variable in variables),
-            setsid=True, setsigmask=(), setsigdef=signal.valid_signals() - FATAL,
-        )  # fmt: skip
+            command[0],
+            list(command),
+            dict(variable.split(b"=", 1) for variable in variables),
+            setsid=True,
+            setsigmask=(),
+            setsigdef=signal.valid_signals() - FATAL,
+        )
     except OSError as error:
         raise Refused("exec", error.errno or 0) from None
 

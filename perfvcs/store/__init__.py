@@ -23,7 +23,7 @@ from perfvcs.profile import Profile
 from perfvcs.store import layout, locks, removal
 from perfvcs.store.changes import counted, united
 from perfvcs.store.document import PROFILE_PATH, Damaged, Newer, damaged, path_of, verified, whole
-from perfvcs.store.failures import explain, says, unwritable
+from perfvcs.store.failures import explain, refused, says, unwritable
 from perfvcs.store.removal import Removal
 from perfvcs.validity import MAX_PROFILE
 
@@ -298,7 +298,10 @@ class Store:
         """The newest state that lacks nothing; None if there is none."""
         from perfvcs.store.restoration import last_whole
 
-        return last_whole(self._git, STORE_FORMAT)
+        try:
+            return last_whole(self._git, STORE_FORMAT)
+        except GitFailed:  # git does not take it for a repository
+            return None
 
     def restore(self) -> Restored:
         """Go back to the last whole state, with what can be read of later ones on top. Raises Damaged, Newer, Unwritable."""
@@ -312,8 +315,11 @@ class Store:
             pass
         try:
             return restore(self, self._git, STORE_FORMAT)
+        except OSError as error:
+            raise unwritable(self.path, error) from None
         except GitFailed as error:
-            explain(self.path, error)
+            lost = f"nothing in {self.path} can be restored ({error.reason}): move it away, and pull from a remote or a backup"
+            raise refused(self.path, error) or Damaged(lost) from None
         finally:
             self._whole = None
 

@@ -26,9 +26,9 @@ def store(tmp_path: Path) -> Store:
     return store
 
 
-def git(store: Store, *words: str) -> str:
-    done = subprocess.run(["git", f"--git-dir={store.path}", *words], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+def git(store: Store, *words: str, given: bytes = b"") -> str:
+    done = subprocess.run(["git", f"--git-dir={store.path}", *words], input=given, capture_output=True, check=True)
+    return done.stdout.decode().strip()
 
 
 def lose(store: Store, *names: str) -> None:
@@ -110,19 +110,15 @@ def test_the_damaged_state_is_kept_by_name(store: Store) -> None:
 def test_a_whole_store_stays_as_it_is(store: Store) -> None:
     tip = git(store, "rev-parse", "main")
     # a writer was killed before it moved the branch
-    subprocess.run(["git", f"--git-dir={store.path}", "hash-object", "-w", "--stdin"], check=True, capture_output=True,
-                   input=sample_profile(commit="7" * 40).encode())  # fmt: skip
+    git(store, "hash-object", "-w", "--stdin", given=sample_profile(commit="7" * 40).encode())
     assert not store.restore().changed
     assert git(store, "rev-parse", "main") == tip
 
 
 def test_a_newer_store_is_not_touched(store: Store) -> None:
-    blob = subprocess.run(["git", f"--git-dir={store.path}", "hash-object", "-w", "--stdin"], check=True, capture_output=True,
-                          input=b"perfvcs-store/2\n").stdout.decode().strip()  # fmt: skip
-    tree = subprocess.run(["git", f"--git-dir={store.path}", "mktree"], check=True, capture_output=True,
-                          input=f"100644 blob {blob}\tformat\n".encode()).stdout.decode().strip()  # fmt: skip
-    person = ("-c", "user.name=a", "-c", "user.email=a")
-    git(store, "update-ref", "refs/heads/main", git(store, *person, "commit-tree", "-m", "two", tree))
+    blob = git(store, "hash-object", "-w", "--stdin", given=b"perfvcs-store/2\n")
+    tree = git(store, "mktree", given=f"100644 blob {blob}\tformat\n".encode())
+    git(store, "update-ref", "refs/heads/main", git(store, "commit-tree", "-m", "two", tree))
     with pytest.raises(Damaged, match="update perfvcs"):
         Store(store.path, WHO).restore()
 
@@ -148,4 +144,5 @@ def test_a_store_without_anything_to_read_says_so(project: Project, perf: Callab
     store = Repository.find(create=True).store
     shutil.rmtree(store.path / "objects")
     assert "perf fsck" in perf("status", code=12).err
-    assert perf("fsck", "--restore", code=12).err
+    assert "`perf fsck --restore`" in perf("fsck", code=12).err
+    assert "move it away, and pull" in perf("fsck", "--restore", code=12).err
