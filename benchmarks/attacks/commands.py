@@ -235,9 +235,9 @@ def _removing(project: Project, number: int) -> Sequence[str]:
     return ("rm", project.commits[1], "--job", f"away{number}")
 
 
-def _pushing(project: Project, number: int) -> Sequence[str]:
+def _pushing(project: Project, number: int, name: str = "") -> Sequence[str]:
     """To a remote that has what was here before, or in every other try nothing."""
-    remote = project.out / f"remote-{number // 2}.git"
+    remote = project.out / (name or f"remote-{number // 2}.git")
     if not remote.exists():
         project.git("init", "--quiet", "--bare", str(remote))
     project.store.add([timed(project.commits[1], f"push{number}", 10 * number + part) for part in range(5)], "To be pushed")
@@ -248,9 +248,10 @@ def _pulling(project: Project, number: int) -> Sequence[str]:
     """From a remote that has five more."""
     store = ("--git-dir", str(project.home / "store"))
     before = project.git(*store, "rev-parse", "main").strip()
-    project.must(*_pushing(project, number))
+    name = f"pulled-{number}.git"
+    project.must(*_pushing(project, number, name))
     project.git(*store, "update-ref", "refs/heads/main", before)
-    return ("pull", str(project.out / f"remote-{number // 2}.git"))
+    return ("pull", str(project.out / name))
 
 
 def _accepting(*words: str) -> Callable[[Project, int], Sequence[str]]:
