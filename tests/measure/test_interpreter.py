@@ -223,10 +223,7 @@ def test_the_remains_of_a_kill_are_not_used(tmp_path: Path, interpreter: Interpr
     installers = psutil.Process(process.pid).children(recursive=True)
     process.kill()
     process.wait()
-    with pytest.raises(EnvironmentBusy):  # what it had started still writes
-        make(tmp_path / "envs", interpreter, work, env=fake, timeout=0.1)
-    for installer in installers:
-        installer.kill()
+    assert happens(lambda: not any(installer.is_running() for installer in installers))  # nobody writes any more
     (work / "hang").unlink()
     made = make(tmp_path / "envs", interpreter, work, env=fake)
     assert (made.folder / "asked").read_text() == "0 .\n"
