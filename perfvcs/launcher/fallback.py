@@ -2,19 +2,21 @@
 
 It is a program of its own (``python -I -S fallback.py``) and imports nothing of perfvcs. Its report has no ``maxrss``, since Linux
 counts the memory of the process that started the command; nor what the command read and wrote, nor what the machine did meanwhile.
+It starts before each execution, so that it imports only what starts fast.
 """
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]
 import ctypes
 import errno
 import os
-import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 VERSION = 1
 PR_SET_PDEATHSIG = 1
@@ -34,7 +36,7 @@ class Refused(Exception):
         self.key, self.number = key, number
 
 
-def main(words: Sequence[str]) -> None:
+def main(words: list[str]) -> None:
     """Execute one command; ``words`` are those of the launcher."""
     report, environment, alive, pace, parent, *milliseconds, aslr = map(int, words[:9])
     timeout, grace, asking = (value / 1000 for value in milliseconds)
@@ -46,7 +48,8 @@ def main(words: Sequence[str]) -> None:
         os.write(report, f"{key} {int(value)}\n".encode())
 
     say("perfvcs-launcher", VERSION)
-    signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals())
+    known = signal.valid_signals()
+    signal.pthread_sigmask(signal.SIG_SETMASK, known)
     system = ctypes.CDLL(None, use_errno=True)
     system.prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
     if os.getppid() != parent:  # it died before we asked to be told
@@ -57,8 +60,14 @@ def main(words: Sequence[str]) -> None:
             _pin(words[9])
         if not aslr and system.personality(ADDR_NO_RANDOMIZE) == -1:
             raise Refused("aslr", ctypes.get_errno())
+        variables = os.pread(environment, os.fstat(environment).st_size, 0).split(b"\0")[:-1]
+        given = dict(variable.split(b"=", 1) for variable in variables)
+        defaults = known - FATAL
         start = time.perf_counter()
-        command = _spawn(words[10:], environment)
+        try:
+            command = os.posix_spawn(words[10], words[10:], given, setsid=True, setsigmask=(), setsigdef=defaults)
+        except OSError as error:
+            raise Refused("exec", error.errno or 0) from None
     except Refused as refused:
         say(refused.key, refused.number)
         say("end", 1)
@@ -73,22 +82,6 @@ def _pin(numbers: str) -> None:
         os.sched_setaffinity(0, [int(number) for number in numbers.split(",")])
     except (OSError, ValueError, OverflowError):
         raise Refused("pin", errno.EINVAL) from None
-
-
-def _spawn(command: Sequence[str], environment: int) -> int:
-    """Start the command as leader of a session, with every signal as by default."""
-    variables = os.pread(environment, os.fstat(environment).st_size, 0).split(b"\0")[:-1]
-    try:
-        return os.posix_spawn(
-            command[0],
-            list(command),
-            dict(variable.split(b"=", 1) for variable in variables),
-            setsid=True,
-            setsigmask=(),
-            setsigdef=signal.valid_signals() - FATAL,
-        )
-    except OSError as error:
-        raise Refused("exec", error.errno or 0) from None
 
 
 def _follow(command: int, start: float, timeout: float, grace: float, asking: float, say: Callable[[str, float], None]) -> None:
@@ -134,7 +127,7 @@ def _next_signal(until: float) -> int:
         left = max(0.0, until - time.perf_counter())
         found = signal.sigtimedwait(AWAITED, min(left, LONGEST_WAIT))
         if found is not None:
-            return found.si_signo
+            return int(found.si_signo)
         if left <= LONGEST_WAIT:
             return 0
 
@@ -142,11 +135,18 @@ def _next_signal(until: float) -> int:
 def _reap(command: int) -> int:
     """Collect every ended process except the command itself; returns how many of them died of SIGKILL."""
     killed = 0
-    with suppress(ChildProcessError):
-        while (found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)) and found.si_pid != command:
-            os.waitpid(found.si_pid, 0)
-            killed += found.si_code == os.CLD_KILLED and found.si_status == signal.SIGKILL
+    while (found := _ended_child()) and found.si_pid != command:
+        os.waitpid(found.si_pid, 0)
+        killed += found.si_code == os.CLD_KILLED and found.si_status == signal.SIGKILL
     return killed
+
+
+def _ended_child() -> os.waitid_result | None:
+    """A child that has ended, and is not waited for yet; None if there is none."""
+    try:
+        return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
 
 
 def _childless() -> bool:
@@ -177,26 +177,31 @@ def _stop_all(command: int, grace: float) -> int:
 def _children() -> list[int]:
     found = []
     for entry in os.scandir("/proc"):
-        with suppress(OSError, IndexError, ValueError):
-            # a process may call itself "a) R 1"
-            if int(Path(entry.path, "stat").read_bytes().rpartition(b")")[2].split()[1]) == os.getpid():
-                found.append(int(entry.name))
+        try:
+            with open(f"{entry.path}/stat", "rb") as file:
+                parent = file.read().rpartition(b")")[2].split()[1]  # a process may call itself "a) R 1"
+        except OSError:  # it is none, or has ended
+            continue
+        if int(parent) == os.getpid():
+            found.append(int(entry.name))
     return found
 
 
 def _kill(child: int, number: int) -> None:
     """Signal a child and its group; it is ours until we reap it, so that no other process is ever hit."""
-    with suppress(ProcessLookupError, PermissionError):
-        if os.getpgid(child) != os.getpgrp():
-            os.killpg(os.getpgid(child), number)
-    with suppress(ProcessLookupError, PermissionError):
-        os.kill(child, number)
+    group = os.getpgid(child)
+    for target in (child,) if group == os.getpgrp() else (-group, child):
+        try:
+            os.kill(target, number)
+        except (ProcessLookupError, PermissionError):  # it has ended, or belongs to somebody else
+            continue
 
 
 def _run_delay(pid: int) -> int | None:
     """Nanoseconds in which a process was ready and waited for a processor (its first thread alone); a zombie has them, too."""
     try:
-        return int(Path(f"/proc/{pid}/schedstat").read_bytes().split()[1])
+        with open(f"/proc/{pid}/schedstat", "rb") as file:
+            return int(file.read().split()[1])
     except (OSError, IndexError):
         return None
 
