@@ -106,7 +106,7 @@ def _measure(config: pytest.Config, progress: Spoken) -> CampaignOutcome:
         raise UsageError(f"the tests are measured from the project's own folder: run pytest --perf in {project.root}")
     command = [_python(), "-m", "pytest", *_words(config.invocation_params.args)]
     job = single(command, name="pytest", collectors=("pytest",), executions=config.getoption("--perf-executions"), warmup=0)
-    outcome = collect(Repository.of(project, create=True), job, project.expand(["HEAD"]), Request(), progress)
+    outcome = collect(Repository.of(project, create=True), job, project.expand(["HEAD"]), Request(), progress, typed=True)
     outcome.raise_failures()
     return outcome
 

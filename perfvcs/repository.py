@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs import gate, leftovers
+from perfvcs.artefacts import Artefacts
 from perfvcs.descriptors import NotPlain, entries, make_folder
 from perfvcs.errors import NO_SPACE, UsageError
 from perfvcs.foreign import content
@@ -152,16 +153,20 @@ class Repository:
 
     @property
     def changes(self) -> WorkingChanges:
-        """What the working tree changes against HEAD, without what [dirty] of perf.toml leaves out as it is now."""
-        path = self.project.root / RULES_FILE
-        if self.project.bare or not self._configures(b"dirty"):
+        """What the working tree changes against HEAD, without what [dirty] of perf.toml leaves out as it is now, and artefacts."""
+        if self.project.bare:
             return WorkingChanges(self.project)
+        return WorkingChanges(self.project, self._ignored(), Artefacts(self.home).of(self.project.head))
+
+    def _ignored(self) -> tuple[str, ...]:
+        if not self._configures(b"dirty"):
+            return ()
         from perfvcs.jobs.config import BadConfig, load
 
         try:
-            return WorkingChanges(self.project, load(path).dirty.ignore)
+            return load(self.project.root / RULES_FILE).dirty.ignore
         except BadConfig:  # whoever reads it for its jobs reports it
-            return WorkingChanges(self.project)
+            return ()
 
     @property
     def _states(self) -> States:

@@ -25,16 +25,19 @@ SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~!@&])")
 
 
 def markdown(
-    report: Report, *, causes: Mapping[JobUnit, Sequence[str]] | None = None, following: Sequence[str] = (), verbose: bool = False
-) -> str:
+    report: Report, *, causes: Mapping[JobUnit, Sequence[str]] | None = None, following: Sequence[str] = (), verbose: bool = False,
+    why: str = "",
+) -> str:  # fmt: skip
     """The sentence, a table of the jobs and the changes that matter most, everything else, and what to do next.
 
-    ``verbose`` adds a table of every comparison, in the report's order, and one of what is accepted. Names are escaped, they come from
+    ``why`` is the reason for comparing these two. ``verbose`` adds a table of every comparison, in the report's order, and one of what
+    is accepted. Names are escaped, they come from
     whoever wrote the profile.
     """
     said = brief(report, causes)
     said_first = ". ".join(filter(None, [said.sentence, said.criteria]))
-    lines = [f"**perf check** {escape(revision(report.baseline))} → {escape(revision(report.target))}: {escape(said_first)}", ""]
+    title = f"{escape(revision(report.baseline))} → {escape(revision(report.target))}{f' ({escape(why)})' if why else ''}"
+    lines = [f"**perf check** {title}: {escape(said_first)}", ""]
     rows = [_line(line) for line in (*said.jobs, *said.changes)]
     if rows:
         lines += [*BRIEF, *rows, ""]

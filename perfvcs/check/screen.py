@@ -29,15 +29,17 @@ INDENT = " " * (WORD_WIDTH + 3)
 
 
 def screen(
-    report: Report, *, causes: Mapping[JobUnit, Sequence[str]] | None = None, following: Sequence[str] = (), width: int = COLUMNS
-) -> str:
+    report: Report, *, causes: Mapping[JobUnit, Sequence[str]] | None = None, following: Sequence[str] = (), why: str = "",
+    width: int = COLUMNS,
+) -> str:  # fmt: skip
     """The sentence, the jobs, the changes with what is known of their cause, everything else, what to do next, and the count.
 
-    ``following`` is what to do next, a sentence each. Details are left out first, then changes and jobs from the least important on.
+    ``following`` is what to do next, a sentence each, ``why`` the reason for comparing these two. Details are left out first, then
+    changes and jobs from the least important on.
     """
     said = brief(report, causes)
     most = BESIDE_CRITERIA if said.criteria else SENTENCE
-    top = _cut(wrap(f"{_title(report)}: {said.sentence}", width, subsequent_indent="  "), most, width)
+    top = _cut(wrap(f"{_title(report, why)}: {said.sentence}", width, subsequent_indent="  "), most, width)
     crowded = said.criteria and len(said.rest) + len(following) > MOST_LONG_TEXTS
     notes = _notes(report, 0 if crowded else NOTES)
     ending = _ending(report, [*said.rest, *notes, *following], width)
@@ -62,11 +64,11 @@ def _ending(report: Report, texts: Sequence[str], width: int) -> list[str]:
     return [*lines, *_cut(wrap(summary(report), width, subsequent_indent="  "), most, width), settlement(report.comparisons)]
 
 
-def lead(report: Report, *, width: int = COLUMNS) -> list[str]:
-    """The sentence and the jobs, which precede a complete list."""
+def lead(report: Report, *, why: str = "", width: int = COLUMNS) -> list[str]:
+    """The sentence and the jobs, which precede a complete list; ``why`` as in ``screen``."""
     said = brief(report)
     lines = [line for job in said.jobs for line in _rows(job, width).all]
-    top = [*wrap(f"{_title(report)}: {said.sentence}", width, subsequent_indent="  "), *_criteria(said, width)]
+    top = [*wrap(f"{_title(report, why)}: {said.sentence}", width, subsequent_indent="  "), *_criteria(said, width)]
     return [*top, "", *lines, *([""] if lines else [])]
 
 
@@ -75,8 +77,9 @@ def _criteria(said: Brief, width: int) -> list[str]:
     return wrap(f"{said.criteria}.", width, initial_indent="  ", subsequent_indent="  ") if said.criteria else []
 
 
-def _title(report: Report) -> str:
-    return f"{revision(report.baseline) or 'nothing'} -> {revision(report.target) or 'nothing'}"
+def _title(report: Report, why: str) -> str:
+    title = f"{revision(report.baseline) or 'nothing'} -> {revision(report.target) or 'nothing'}"
+    return f"{title} ({why})" if why else title
 
 
 class ScreenLines(msgspec.Struct, frozen=True):

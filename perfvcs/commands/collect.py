@@ -68,9 +68,9 @@ def command(
 ) -> None:  # fmt: skip
     """Measure the job matrix on revisions and store the profiles.
 
-    Measures HEAD, including uncommitted changes, unless you name revisions. Other revisions are checked out in worktrees of their
-    own; several revisions are measured in turns. A command after -- is measured instead of the jobs in perf.toml. An interrupted
-    session keeps its complete blocks.
+    Measures HEAD, including uncommitted changes, unless you name revisions. Each is checked out and built in a worktree of its own;
+    several are measured in turns. A command after -- is measured instead of the jobs in perf.toml, on HEAD in the working tree as
+    it stands. An interrupted session keeps its complete blocks.
     """
     from perfvcs.git.project import Project
     from perfvcs.jobs.config import load, single
@@ -106,7 +106,7 @@ def command(
         ):
             if selects:
                 request = _selected(repository, config, request, commits, progress, sample)
-            outcome = collect(repository, config, commits, request, progress, words, announced, executor)
+            outcome = collect(repository, config, commits, request, progress, words, announced, executor, typed=bool(words))
     if as_json:
         echo(outcome.json())
     elif not quiet:

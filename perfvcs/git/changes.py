@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from perfvcs.git.command import git
 from perfvcs.git.project import Project
 
 LARGE_FILE = 1_000_000  # bytes; a larger file is not read
@@ -18,6 +19,7 @@ LARGE_FILE = 1_000_000  # bytes; a larger file is not read
 MOST_CHANGED_BYTES, MOST_FILES = 16_000_000, 2_000
 LARGEST_TICK = 50_000_000  # ns; two changes of a file within it can leave the same times
 COARSE_TICK = 2_100_000_000  # ns; the same where a file system keeps whole seconds
+UNTRACKED = "??"  # git's two letters for a file that it does not track
 
 _DIFF = ("diff-tree", "-r", "-z", "--no-renames", "--full-index")
 
@@ -25,25 +27,40 @@ _DIFF = ("diff-tree", "-r", "-z", "--no-renames", "--full-index")
 class WorkingChanges(msgspec.Struct, frozen=True):
     """Changes of the working tree against HEAD: in tracked files, and untracked ones that git does not ignore.
 
-    ``ignore`` are patterns as in .gitignore: untracked files that fit are left out too. Repositories inside the tree that are not
+    ``ignore`` are patterns as in .gitignore: untracked files that fit are left out too. So are ``artefacts``, untracked paths that
+    measuring is known to make, folders with a slash at their end, as ``untracked`` has them. Repositories inside the tree that are not
     submodules are never part of it, and of a submodule only its commit is.
     """
 
     project: Project
     ignore: tuple[str, ...] = ()
+    artefacts: frozenset[str] = frozenset()
 
     def exist(self) -> bool:
         """Whether there are any; cheaper than their hash."""
         codes: dict[str, list[str]] = {}
-        for code, name in self._listed():
+        for code, name in self._counted():
             codes.setdefault(name, []).append(code)
-        # staged and changed again, or removed from the index only: it may be as in HEAD
-        unsure = [name for name, found in codes.items() if len(found) > 1 or (found[0] != "??" and " " not in found[0])]
+        # staged and changed again, removed from the index only, or with other line ends: it may be as in HEAD
+        unsure = [
+            name
+            for name, found in codes.items()
+            if len(found) > 1 or "M" in found[0] or (found[0] != UNTRACKED and " " not in found[0])
+        ]
         return len(unsure) < len(codes) or (bool(unsure) and self.hash() is not None)
 
     def files(self) -> list[str]:
         """Their paths relative to the root: changed, added, untracked and deleted files."""
-        return list(dict.fromkeys(name for _, name in self._listed()))
+        return list(dict.fromkeys(name for _, name in self._counted()))
+
+    def new(self) -> list[str]:
+        """The paths of those that git does not track."""
+        return [name for code, name in self._counted() if code == UNTRACKED]
+
+    def left_out(self) -> list[str]:
+        """The artefacts that are there now: as paths, folders with a slash at their end."""
+        names = [name for code, name in self._listed() if code == UNTRACKED]
+        return sorted(set(self._made(names).values()))
 
     def hash(self) -> str | None:
         """SHA-256 over them; None when there are none. Nothing is written to the repository.
@@ -57,6 +74,27 @@ class WorkingChanges(msgspec.Struct, frozen=True):
         stamps = _stamps(self.project.root, names)
         return _hash(_written(self.project, "HEAD", [name for name in names if name not in stamps]), stamps)
 
+    def _counted(self) -> Iterator[tuple[str, str]]:
+        """As ``_listed``, without the artefacts."""
+        listed = list(self._listed())
+        made = self._made([name for code, name in listed if code == UNTRACKED])
+        return ((code, name) for code, name in listed if code != UNTRACKED or name not in made)
+
+    def _made(self, names: Iterable[str]) -> dict[str, str]:
+        """Those of some untracked paths that are artefacts, each with the artefact that it is or lies in."""
+        found: dict[str, str] = {}
+        for name in names if self.artefacts else ():
+            around = [f"{folder}/" for folder in map(str, Path(name).parents)]
+            if made := next((one for one in (name, *around) if one in self.artefacts), None):
+                found[name] = made
+        folders = sorted({made for made in found.values() if made.endswith("/")})
+        if not folders:
+            return found
+        # what the build makes as a whole does not hold files of the project; where it does, a new file is one of these
+        tracked = self.project.git("--literal-pathspecs", "ls-files", "-z", "--", *folders).split("\0")
+        mixed = {folder for folder in folders if any(name.startswith(folder) for name in tracked)}
+        return {name: made for name, made in found.items() if made not in mixed}
+
     def _listed(self) -> Iterator[tuple[str, str]]:
         """git's two letters for the state of each path, and the path."""
         if self.project.bare:
@@ -66,7 +104,7 @@ class WorkingChanges(msgspec.Struct, frozen=True):
             found = self.project.git(*ask, "--untracked-files=no").split("\0")
             patterns = [f"--exclude={pattern}" for pattern in self.ignore]
             others = self.project.git("ls-files", "--others", "--exclude-standard", *patterns, "-z").split("\0")
-            found += [f"?? {name}" for name in others if name]
+            found += [f"{UNTRACKED} {name}" for name in others if name]
         else:
             found = self.project.git(*ask, "--untracked-files=all").split("\0")
         for entry in filter(None, found):
@@ -74,6 +112,18 @@ class WorkingChanges(msgspec.Struct, frozen=True):
             # with a slash at its end: a repository of its own; and .perf never counts, even where a .gitignore lets git see it
             if not name.endswith("/") and name.partition("/")[0] != ".perf":
                 yield code, name
+
+
+def untracked(folder: Path) -> set[str]:
+    """What git neither tracks nor ignores in a working tree; a folder without any file that it tracks as a whole, with a slash."""
+    listed = git(folder, "ls-files", "--others", "--exclude-standard", "--directory", "--no-empty-directory", "-z")
+    return set(filter(None, listed.split("\0")))
+
+
+def ignored(folder: Path) -> list[str]:
+    """What git ignores in a working tree, as ``untracked`` has it, but for what every checkout gets anew: compiled Python, and .perf."""
+    listed = git(folder, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "--no-empty-directory", "-z")
+    return [name for name in listed.split("\0") if name and name.rstrip("/") != ".perf" and "__pycache__" not in name.split("/")]
 
 
 def difference(project: Project, old: str, new: str) -> str | None:

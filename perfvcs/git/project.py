@@ -20,6 +20,15 @@ from perfvcs.git.lineage import Lineage
 
 SESSION = re.compile(r"\d{8}T\d{6}(-[0-9a-f]*)?")  # what measure.journal calls sessions, or a beginning
 
+UNDERWAY = {  # what git's folder has meanwhile
+    "rebase-merge": "a rebase",
+    "rebase-apply": "a rebase",
+    "CHERRY_PICK_HEAD": "a cherry-pick",
+    "REVERT_HEAD": "a revert",
+    "MERGE_HEAD": "a merge",
+    "BISECT_LOG": "a bisection",
+}
+
 
 class NoRepository(PerfError):
     """There is no git repository, or nothing in it to measure."""
@@ -174,6 +183,11 @@ class Project(msgspec.Struct, frozen=True, dict=True):
     def _known(self) -> set[str]:
         """Full ids of commits that git has found; what is a commit stays one."""
         return set()
+
+    @property
+    def underway(self) -> str:
+        """What git is in the middle of, in words; empty where it is in the middle of nothing."""
+        return next((what for name, what in UNDERWAY.items() if (self.git_dir / name).exists()), "")
 
     def _commit(self, revision: str) -> str | None:
         """The full id of the commit that a revision names; None when it names none."""

@@ -182,6 +182,19 @@ def _copy(changes: WorkingChanges, folder: Path) -> None:
             descriptors.remove(target)  # of a folder that became a file, what is left of it
             target.parent.mkdir(parents=True, exist_ok=True)
             _copy_file(source, target)
+        elif (source / ".git").exists():
+            _move_submodule(source, target)
+
+
+def _move_submodule(source: Path, target: Path) -> None:
+    """Bring a submodule of a checkout to the commit that the working tree's own is at; what is changed there without one stays there."""
+    commit = git(source, "rev-parse", "HEAD")
+    if not (target / ".git").exists():  # it came with the changes
+        target.mkdir(parents=True, exist_ok=True)
+        git(target, "init", "--quiet", "--template=")
+    git(target, *QUIET_CHECKOUT, "fetch", "--quiet", "--no-tags", str(source), "HEAD")
+    git(target, *QUIET_CHECKOUT, "checkout", "--quiet", "--detach", "--force", commit)
+    fill(Path(git(source, "rev-parse", "--path-format=absolute", "--git-common-dir")), target)
 
 
 def _copy_file(source: Path, target: Path) -> None:

@@ -28,7 +28,7 @@ class SessionSites(Sites):
     """The sites of one session, of which those that are ``kept`` are not made again."""
 
     def __init__(self, like: Sites, kept: KeptSites) -> None:
-        super().__init__(like.project, like.home, like.config, like.cells, like.versions, like.knobs)
+        super().__init__(like.project, like.home, like.config, like.cells, like.versions, like.knobs, like.changes)
         self.kept, self.warm = kept, kept.warm
 
     def prepare(self, position: int, kind: SiteKind, stack: ExitStack) -> None:  # noqa: ARG002

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,6 +13,7 @@ from perfvcs.git.changes import WorkingChanges
 from perfvcs.jobs import Cell
 from perfvcs.jobs.config import Config
 from perfvcs.locate.changes import Changes, changes
+from perfvcs.locate.files import ACCEPTED, why
 from perfvcs.locate.impact import ChangeReach, impact
 from perfvcs.locate.reached import BenchmarkUnit, Reach, recorded
 from perfvcs.locate.sampler import ONE_IN
@@ -19,6 +21,7 @@ from perfvcs.locate.selection import BenchmarkReach, Choice, choose, sampled
 from perfvcs.locate.static import reach, resolved
 from perfvcs.locate.uses import Sources
 from perfvcs.repository import Repository
+from perfvcs.rules import RULES_FILE
 from perfvcs.state import State
 
 TESTS = "pytest"  # the collector whose units can be left out one by one
@@ -77,6 +80,28 @@ class Selection:
 def select(repository: Repository, config: Config, cells: Sequence[Cell], baseline: State, target: State) -> Selection:
     """Choose among cells those that the change from one state to another can touch."""
     return _Selector(repository, config, baseline, target).choices(cells)
+
+
+def unnoticed(repository: Repository, overlay: Sequence[str]) -> bool:
+    """Whether no job can notice what the working tree changes: what measures every revision alike, and documents that no source names.
+
+    Files of ``overlay`` and perf.toml itself are those of the working tree for every revision.
+    """
+    working = repository.changes
+
+    def is_common(path: str) -> bool:
+        return path in (RULES_FILE, ACCEPTED) or any(path == one or path.startswith(f"{one}/") for one in places)
+
+    places = [os.path.normpath(entry) for entry in overlay]
+    names = [name for name in working.files() if not is_common(name)]
+    if any(map(why, names)):
+        return False
+    head = repository.project.head
+    if not names or head is None:
+        return True
+    made = changes(repository.project, head, head, working=working)
+    own = Changes(tuple(file for file in made.files if not is_common(file.path)))
+    return impact(own, Sources(repository.project, repository.home, head, working)).empty
 
 
 class _Selector:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 
 import msgspec
 from msgspec import structs
 from msgspec.structs import asdict
 
+from perfvcs.artefacts import Artefacts
 from perfvcs.errors import PerfError, UsageError
+from perfvcs.git.worktree import CheckoutError
 from perfvcs.jobs import Cell, knobs
-from perfvcs.jobs.config import KEEP, Config, DirtyTable
+from perfvcs.jobs.config import KEEP, Config
 from perfvcs.measure.announcement import announced
 from perfvcs.measure.budget import Budget, TurnTimes, run, spend
 from perfvcs.measure.executor import LocalExecutor, Make
@@ -22,8 +24,8 @@ from perfvcs.measure.pythons import PYTHONS_FOLDER, prune
 from perfvcs.measure.request import Request, digest
 from perfvcs.measure.series import Changed
 from perfvcs.measure.session import CollectFailed, Failure, Session
-from perfvcs.measure.site import Version
-from perfvcs.measure.sites import Sites
+from perfvcs.measure.site import BuildError, Version
+from perfvcs.measure.sites import SiteKind, Sites
 from perfvcs.measure.turns import ORDER_NAME
 from perfvcs.measure.unfinished import choose, differing, intact, unfinished, variables
 from perfvcs.plan.forecast import forecast
@@ -32,6 +34,7 @@ from perfvcs.repository import Repository
 from perfvcs.state import State
 from perfvcs.summary import Header
 from perfvcs.text.characters import escaped, shorten
+from perfvcs.text.words import listed
 
 NAMED, NAMES = 5, 200  # jobs that a warning names, and characters of all their names
 SESSION_VERSIONS = 8  # versions of one session; more would stretch a block until its pairs see different weather
@@ -69,9 +72,9 @@ class CampaignOutcome(msgspec.Struct):
             raise CollectFailed(f"{failures} (see above); {kept}")
 
 
-def versions(repository: Repository, states: Sequence[State], request: Request) -> list[Version]:
-    """The versions of states; ``here`` for what the working tree holds just now, unless that may change meanwhile."""
-    head = None if repository.project.bare or request.committed else repository.project.head
+def versions(repository: Repository, states: Sequence[State], request: Request, *, typed: bool = False) -> list[Version]:
+    """The versions of states. What the working tree holds just now is ``here`` for a command that was ``typed`` in it."""
+    head = None if repository.project.bare or request.committed or not typed else repository.project.head
     here = repository.current(head) if head else None
     products = {one.digest: one for one in read_all(request.against, repository.project)}
     if changed := next((state for state in states if state.product and state.dirty not in products), None):
@@ -100,15 +103,22 @@ def collect(
     command: Sequence[str] = (),
     announcement: int | None = None,
     executor: Make = LocalExecutor,
+    *,
+    typed: bool = False,
 ) -> CampaignOutcome:
     """Measure the job matrix on commits and store the profiles, group by group; what was stored stays whatever happens later.
 
     ``resume`` finishes an interrupted session. ``command`` is what the configuration was made from, if not from perf.toml,
-    ``announcement`` the open file of one that was made for this run, ``executor`` what runs the blocks.
+    ``announcement`` the open file of one that was made for this run, ``executor`` what runs the blocks. A command that somebody
+    ``typed`` runs in the working tree as it stands where HEAD alone is measured.
     """
     cells, measured = request.apply(config)
     with announced(repository.home, commits, progress, announcement) as seen, repository.measuring(wait=request.wait):
+        if not request.committed and repository.project.head in commits:
+            learn(repository, config, unexplained(repository, config), progress)
         states = [State(commit) if request.committed else repository.current(commit) for commit in commits]
+        if not request.committed:
+            _say_changes(repository, states, progress)
         for state in states:
             if state.dirty is None:
                 repository.promote(state.commit)
@@ -120,7 +130,7 @@ def collect(
         seen.about([state.commit for state in states if state.dirty is None])
         cells = _planned(repository, cells, commits, progress)
         group, *waiting = groups(states)
-        found = versions(repository, group, request)
+        found = versions(repository, group, request, typed=typed)
         alone = found[0] if len(found) == 1 else None
         header = SessionHeader(
             **asdict(Identity.new(request.seed)), order=ORDER_NAME, config=digest(config), request=request, versions=group, waiting=waiting,
@@ -146,7 +156,7 @@ def resume(
         states = [state for group in (header.versions, *header.waiting) for state in group]
         seen.about([state.commit for state in states if state.dirty is None])
         try:
-            found = versions(repository, header.versions, header.request)
+            found = versions(repository, header.versions, header.request, typed=header.here)
             return _measure(repository, measured, cells, header, found, seen, executor)
         except Changed as error:
             if names := differing(header):
@@ -197,8 +207,44 @@ def _pace(repository: Repository, cells: Sequence[Cell], versions: Sequence[Stat
 
 def sites_of(repository: Repository, config: Config, cells: Sequence[Cell], versions: Sequence[Version]) -> Sites:
     """Where the cells run on versions; what [dirty] of perf.toml leaves out holds for a command without perf.toml too."""
-    config = structs.replace(config, dirty=DirtyTable(repository.changes.ignore))
-    return Sites(repository.project, repository.home, config, cells, versions, knobs(config))
+    return Sites(repository.project, repository.home, config, cells, versions, knobs(config), repository.changes)
+
+
+def unexplained(repository: Repository, config: Config, *, beside: bool = False) -> list[str]:
+    """The untracked files of which nobody knows yet whether HEAD's build makes them.
+
+    None where other files are changed, too, since HEAD is not what is measured then; ``beside`` these as well.
+    """
+    head = repository.project.head
+    if not config.build or repository.project.bare or head is None or Artefacts(repository.home).is_known(head, config.build):
+        return []
+    changes = structs.replace(repository.changes, artefacts=frozenset())  # what other commits made
+    new = changes.new()
+    return new if beside or len(new) == len(changes.files()) else []
+
+
+def learn(repository: Repository, config: Config, new: Sequence[str], progress: Progress) -> None:
+    """Build HEAD to see whether that makes some ``new`` files; the build is kept, so that measuring HEAD does not repeat it.
+
+    A build that fails teaches nothing; whoever measures it says so.
+    """
+    head = repository.project.head
+    if not new or head is None:
+        return
+    progress.say(f"building {head[:10]} to see whether that makes {listed(new)}")
+    with suppress(BuildError, CheckoutError), ExitStack() as stack:
+        only = structs.replace(config, python=None)
+        sites = Sites(repository.project, repository.home, only, [], [Version(head)], knobs(only))
+        sites.prepare(0, SiteKind(0, (), [], 1), stack)
+
+
+def _say_changes(repository: Repository, states: Sequence[State], progress: Progress) -> None:
+    """Say why HEAD is measured with changes on top, and what counts as none."""
+    for state in states:
+        if state.dirty:
+            progress.say(f"{state.name} is HEAD with changes in {listed(repository.changes.files())}")
+    if repository.project.head in [state.commit for state in states] and (made := repository.changes.left_out()):
+        progress.say(f"left out of it, since measuring makes it: {listed(made)}")
 
 
 @contextmanager

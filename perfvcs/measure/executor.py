@@ -107,8 +107,7 @@ class LocalExecutor:
 
     def _prepare(self, position: int, kind: SiteKind, stack: ExitStack) -> None:
         """Make the sites of one version and kind; jobs whose site fails are given up."""
-        config = self.sites.config
-        if not self.sites.in_place(position, kind) or config.build or config.python is not None:
+        if not self.sites.stands(position):
             self.tally.progress.say(f"preparing {self.versions[position].name}{kind.named}")
         try:
             self.sites.prepare(position, kind, stack)
@@ -119,14 +118,20 @@ class LocalExecutor:
         else:
             self.tally.alive |= {(number, position) for number in kind.jobs}
             self.tally.warnings |= dict.fromkeys(self.sites.lacks(position, kind))
+            for number in kind.jobs:
+                if unseen := self.sites.unseen_workload(number, position):
+                    self.tally.warnings[f"{self.tally.names[number]}: {unseen}"] = None
 
     def _confirm(self) -> None:
         """Give up the working tree's own changes if they changed before all of them was copied."""
-        own = {position for position, version in enumerate(self.versions) if version.dirty and version.product is None}
-        copied = own.intersection(position for _, position in self.tally.alive)
-        now = self.sites.changes() if copied else None
+        copied = {
+            position
+            for _, position in self.tally.alive
+            if self.versions[position].dirty and self.versions[position].product is None and not self.sites.stands(position)
+        }
+        now = self.sites.changes.hash() if copied else None
         for position in sorted(copied):
-            if now is not None and self.versions[position].dirty != now.hash():
+            if self.versions[position].dirty != now:
                 self.tally.alive = {pair for pair in self.tally.alive if pair[1] != position}
                 reason = "the working tree changed while it was copied: measure again, and name what changes by itself in [dirty] ignore"
                 self.tally.fail("", position, reason)
@@ -235,12 +240,21 @@ class LocalExecutor:
                     return None
                 if len(failures) > cell.retries or not isinstance(error, CollectError) or error.lasting:
                     often = f" (failed {len(failures)} times in a row)" if len(failures) > 1 else ""
-                    tally.give_up(number, position, str(error) + often + self._kept_aside(number, position, binary, error))
+                    missing = self._missing(number, position, str(error))
+                    aside = self._kept_aside(number, position, binary, error)
+                    tally.give_up(number, position, f"{error}{often}{missing}{aside}")
                     return None
                 if len(failures) == cell.retries and not cell.exact:
                     return None
         tally.warnings |= dict.fromkeys(f"{tally.names[number]}: {warning}" for warning in seen.warnings)
         return seen
+
+    def _missing(self, number: int, position: int, reason: str) -> str:
+        """The end of the message about a job that never ran on a version: what it may miss there."""
+        if self.tally.blocks.of(number, position):
+            return ""
+        missing = self.sites.lacking(number, position)
+        return "" if not missing or missing in reason else f" ({missing})"
 
     def _attempt(self, number: int, position: int, binary: int, seed: int) -> Observations:
         self._runs += 1

@@ -8,17 +8,19 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
 
+from perfvcs.artefacts import Artefacts
 from perfvcs.descriptors import remove
 from perfvcs.environment import RECORDED, RECORDED_OF_BUILDS, clean, compiler
 from perfvcs.environment.secrets import secrets
 from perfvcs.errors import PerfError, UsageError, system_reason
-from perfvcs.git.changes import WorkingChanges
+from perfvcs.git.changes import WorkingChanges, untracked
+from perfvcs.git.command import GitError
 from perfvcs.git.project import Project
 from perfvcs.git.worktree import checkout
 from perfvcs.jobs.config import Config, PythonTable, seconds
@@ -41,8 +43,8 @@ class BuildError(PerfError):
 class Version(msgspec.Struct, frozen=True):
     """A revision to be measured: a commit, with the working tree's own changes on top when ``dirty`` is not None.
 
-    ``here``: it is what the working tree holds, so that it can be measured in place. ``product``: what is measured instead of it;
-    ``dirty`` is its digest then. ``packages``: requirements that replace what the revision installs of them.
+    ``here``: it is measured in the working tree as it stands, for a command that somebody typed there. ``product``: what is measured
+    instead of it; ``dirty`` is its digest then. ``packages``: requirements that replace what the revision installs of them.
     """
 
     commit: str
@@ -56,9 +58,10 @@ class Version(msgspec.Struct, frozen=True):
         """For people: the product's name, or the short commit id, with a + for changes on top."""
         return self.product.name if self.product else self.commit[:10] + ("+" if self.dirty else "")
 
-    def changes(self, project: Project, ignore: Sequence[str]) -> WorkingChanges | None:
-        """The working tree's own changes that are a part of it."""
-        return None if self.dirty is None or self.product else WorkingChanges(project, tuple(ignore))
+    @property
+    def is_commit(self) -> bool:
+        """Whether it is what was committed and nothing else."""
+        return self.dirty is None and self.product is None
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -81,34 +84,40 @@ class Site(msgspec.Struct, frozen=True):
         return _reporting(kept | dict(extra))
 
 
-def prepare(
-    project: Project, home: Path, config: Config, version: Version, name: str, stack: ExitStack, *,
-    in_place: bool = False, flags: Sequence[str] = (), once: bool = False,
-) -> Site:  # fmt: skip
-    """Check out (unless ``in_place``), lay the benchmark's files over it, build, and install the interpreters.
+def as_it_stands(project: Project, config: Config) -> Site:
+    """The working tree itself, for a command that somebody typed there: nothing is laid over it, built or installed."""
+    return Site(project.root, clean(os.environ, config.env), {}, {}, False)
 
-    ``home`` is the ``.perf`` folder and ``name`` the worktree's name in it; the worktree lives as long as ``stack``. ``flags`` are
+
+def prepare(
+    project: Project, home: Path, config: Config, version: Version, name: str, stack: ExitStack, changes: WorkingChanges, *,
+    flags: Sequence[str] = (), once: bool = False,
+) -> Site:  # fmt: skip
+    """Check out, lay the benchmark's files over it, build, and install the interpreters.
+
+    ``home`` is the ``.perf`` folder and ``name`` the worktree's name in it; the worktree lives as long as ``stack``. The ``changes`` of
+    the working tree come on top of a version that has them. ``flags`` are
     added by the C and C++ compilers during the build, and stand for ``{cflags}`` in its commands. What was built from the same
     before is taken from the builds that are kept, unless this build is to be made ``once``, as those are whose differences count.
     Raises BuildError, CheckoutError or UsageError.
     """
-    folder, changes = project.root, version.changes(project, config.dirty.ignore)
-    lacks: list[str] = []
+    place, lacks = home / "worktrees" / name, list[str]()
+    own = None if version.dirty is None or version.product else changes
     if version.product and version.product.folder:
-        folder = stack.enter_context(version.product.laid_out(home / "worktrees" / name))
-    elif not in_place:
-        folder = stack.enter_context(
-            checkout(project, version.commit, home / "worktrees" / name, changes=changes, wanted=config.submodules, notes=lacks)
-        )
+        folder = stack.enter_context(version.product.laid_out(place))
+    else:
+        made = checkout(project, version.commit, place, changes=own, wanted=config.submodules, notes=lacks)
+        folder = stack.enter_context(made)
     source = {entry: _overlay(project.root, folder, entry) for entry in config.overlay}
+    laid = untracked(folder) if config.overlay and version.is_commit else set()
     env = clean(os.environ, config.env)
     log = home / "log" / f"build-{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
     if config.build:
         # a build without all of its sources is not kept
-        own = in_place or changes is not None or version.product is not None or bool(lacks)
-        kept = None if once or own else _kept(project, config, version, folder, flags, source, env)
+        may_keep = version.is_commit and not once and not lacks
+        kept = _kept(project, config, version, folder, flags, source, env) if may_keep else None
         if kept is None or not (builds := Builds(home)).restore(kept, folder):
             try:
                 _build_all(config, folder, env, flags, home, log)
@@ -117,19 +126,29 @@ def prepare(
             if kept is not None:
                 builds.keep(kept, folder)
     log.unlink(missing_ok=True)
+    if version.is_commit:
+        _note_artefacts(home, config, version.commit, folder, laid, stack)
     pythons: dict[str, VirtualEnvironment] = {}
     if config.python is not None:
         base = version.dirty if version.product and version.product.folder else project.tree(version.commit)
         some = [] if config.submodules is True else [str(config.submodules)]
-        content = None if changes is not None or lacks else " ".join([base or "", *source.values(), *some])
-        with ExitStack() as until_installed:
-            origin = folder
-            if in_place and config.python.install:
-                # an installer leaves its traces where it builds, so that it never gets the user's own folder
-                copy = checkout(project, version.commit, home / "worktrees" / f"{name}-install", changes=changes)
-                origin = until_installed.enter_context(copy)
-            pythons = _pythons(config.python, version.packages, home / "python", origin, content, env)
+        content = None if own is not None or lacks else " ".join([base or "", *source.values(), *some])
+        pythons = _pythons(config.python, version.packages, home / "python", folder, content, env)
     return Site(folder, env, pythons, source, bool(config.build), tuple(lacks))
+
+
+def _note_artefacts(home: Path, config: Config, commit: str, folder: Path, laid: set[str], stack: ExitStack) -> None:
+    """Note what the build left in a checkout of a commit, and at its end what installing and running left; but not what was ``laid``."""
+    artefacts = Artefacts(home)
+    built = untracked(folder) - laid if config.build else set()
+    if config.build and not artefacts.is_known(commit, config.build):
+        artefacts.built(commit, config.build, built)
+
+    def note() -> None:
+        with suppress(GitError):
+            artefacts.left(untracked(folder) - laid - built)
+
+    stack.callback(note)
 
 
 def _kept(
@@ -204,19 +223,18 @@ def _overlay(root: Path, folder: Path, entry: str) -> str:
         raise UsageError(f"perf.toml: overlay `{entry}` does not exist: create it or take it out")
     if not target.parent.resolve().is_relative_to(folder.resolve()):
         raise BuildError(f"overlay `{entry}` would leave the checkout through a symbolic link of this revision")
-    if folder != root:
-        try:
-            remove(target)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            # a link becomes what it leads to, since the revision may not have that
-            if source.is_dir():
-                shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", ".git"))
-            else:
-                shutil.copy2(source, target)
-        except (FileExistsError, NotADirectoryError):
-            raise BuildError(f"overlay `{entry}` has no place in this revision, where a folder above it is a file") from None
-        except shutil.Error as error:
-            raise BuildError(f"overlay `{entry}` cannot be copied: {system_reason(error)}: take that out of it") from None
+    try:
+        remove(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # a link becomes what it leads to, since the revision may not have that
+        if source.is_dir():
+            shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", ".git"))
+        else:
+            shutil.copy2(source, target)
+    except (FileExistsError, NotADirectoryError):
+        raise BuildError(f"overlay `{entry}` has no place in this revision, where a folder above it is a file") from None
+    except shutil.Error as error:
+        raise BuildError(f"overlay `{entry}` cannot be copied: {system_reason(error)}: take that out of it") from None
     return _content(source)
 
 

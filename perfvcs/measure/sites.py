@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,16 +19,17 @@ from perfvcs.collector import Run
 from perfvcs.environment import Knobs
 from perfvcs.environment.noise import Noise
 from perfvcs.environment.seeds import SEED_PLACEHOLDER, seeded
-from perfvcs.git.changes import WorkingChanges
+from perfvcs.git.changes import WorkingChanges, ignored
 from perfvcs.git.project import Project
 from perfvcs.jobs import Cell
 from perfvcs.jobs.config import Config
 from perfvcs.jobs.workload import Workload
 from perfvcs.measure.interpreter import probe
-from perfvcs.measure.program import resolve
-from perfvcs.measure.site import Site, Version, prepare
+from perfvcs.measure.program import only_here, resolve
+from perfvcs.measure.site import Site, Version, as_it_stands, prepare
 from perfvcs.measure.virtualenv import VirtualEnvironment
 from perfvcs.profile import Environment, Job, Reached
+from perfvcs.text.words import listed
 
 BuildFlags = tuple[str, ...]
 
@@ -50,9 +52,11 @@ class Sites:
     """Where the cells run on the versions. Numbers are places in ``cells`` and ``versions``."""
 
     def __init__(
-        self, project: Project, home: Path, config: Config, cells: Sequence[Cell], versions: Sequence[Version], knobs: Knobs
-    ) -> None:
+        self, project: Project, home: Path, config: Config, cells: Sequence[Cell], versions: Sequence[Version], knobs: Knobs,
+        changes: WorkingChanges | None = None,
+    ) -> None:  # fmt: skip
         self.project, self.home, self.config, self.knobs = project, home, config, knobs
+        self.changes = changes or WorkingChanges(project, config.dirty.ignore)  # of the working tree, for HEAD with these
         self.cells, self.versions = cells, versions
         # only what is built can be built otherwise
         self._flags = [cell.collector.flags(shlex.split(cell.cmd)[0]) if config.build else () for cell in cells]
@@ -66,29 +70,23 @@ class Sites:
             jobs = [number for number, own in enumerate(self._flags) if own == flags]
             yield SiteKind(kind, flags, jobs, max(self.cells[number].binaries for number in jobs))
 
-    def in_place(self, position: int, kind: SiteKind) -> bool:
-        """Whether the working tree itself is the site.
-
-        Several versions are measured on equal terms, each in a fresh checkout; a single one as it stands.
-        """
-        return self.versions[position].here and len(self.versions) == 1 and kind.binaries == 1 and not kind.flags
-
-    def changes(self) -> WorkingChanges | None:
-        """What the working tree changes; None where it is a site itself, into which a build may have written."""
-        if self.project.root in {site.folder for site in self._sites.values()}:
-            return None
-        return WorkingChanges(self.project, self.config.dirty.ignore)
+    def stands(self, position: int) -> bool:
+        """Whether a version is measured in the working tree as it stands; several are measured on equal terms, in checkouts."""
+        return self.versions[position].here and len(self.versions) == 1
 
     def prepare(self, position: int, kind: SiteKind, stack: ExitStack) -> None:
         """Make a version's sites of one kind, which live as long as ``stack``; raises BuildError, CheckoutError and others."""
         version = self.versions[position]
+        if self.stands(position):
+            self._sites[position, 0, kind.flags] = as_it_stands(self.project, self.config)
+            return
         for binary in range(kind.binaries):
             # the same wherever the version stands in a session, so that a build that is kept finds its place again
             twin = sum(other.commit == version.commit for other in self.versions[:position])
             place = f"{version.commit[:12]}-{twin}-{binary}" + (f"-{kind.number}" if kind.number else "")
             self._sites[position, binary, kind.flags] = prepare(
-                self.project, self.home, self.config, version, place, stack,
-                in_place=self.in_place(position, kind), flags=kind.flags, once=kind.binaries > 1,
+                self.project, self.home, self.config, version, place, stack, self.changes,
+                flags=kind.flags, once=kind.binaries > 1,
             )  # fmt: skip
 
     def lacks(self, position: int, kind: SiteKind) -> tuple[str, ...]:
@@ -110,7 +108,7 @@ class Sites:
         env = self.knobs.padded(seeded(env, seed), Random(seed))
         program, *words = cell.argv(text, seed)
         return Run(
-            argv=(resolve(program, site.folder, env), *words), cwd=site.folder, env=env, scratch=scratch, uid=cell.name,
+            argv=(resolve(program, site.folder, env, self.project.root), *words), cwd=site.folder, env=env, scratch=scratch, uid=cell.name,
             timeout=cell.timeout, size=cell.workload.size if cell.workload else None,
             cpus=self.knobs.cpus(), aslr=self.knobs.aslr, left_out=cell.left_out,
         )  # fmt: skip
@@ -123,11 +121,39 @@ class Sites:
             source |= cell.workload.source(site.folder, self._workload(cell, site, site.env))
         return cell.job(source)
 
+    def lacking(self, number: int, position: int) -> str:
+        """What a cell may miss in the checkout of a version, though it is in the working tree, with the cure; empty where nothing is.
+
+        That is the first file or folder that its command names; if there is none, on HEAD, what git ignores.
+        """
+        cell, folder = self._cell(number, position), self._site(number, position).folder
+        words = [word for text in (cell.cmd, cell.args) for word in shlex.split(text)]
+        if cell.shell:
+            words = [part for word in words for part in (word, *word.split())]
+        if missing := only_here([*words, *self._literal(cell)], folder, self.project.root):
+            return missing
+        if self.stands(position) or self.versions[position].commit != self.project.head:
+            return ""
+        unseen = [name for name in ignored(self.project.root) if not os.path.lexists(folder / name)]
+        if not unseen:
+            return ""
+        return f"git ignores {listed(unseen)}, so that no checkout has that: name in `overlay` what a job needs"
+
+    def unseen_workload(self, number: int, position: int) -> str:
+        """The workload of a cell that is only in the working tree, with the cure; empty where it is not."""
+        return only_here(self._literal(self.cells[number]), self._site(number, position).folder, self.project.root)
+
+    @staticmethod
+    def _literal(cell: Cell) -> list[str]:
+        return [cell.workload.name] if cell.workload else []
+
     def environment(self, number: int, position: int, before: Noise | None = None, after: Noise | None = None) -> Environment:
         """What a cell runs in on a version; raises CollectError where its program is not there."""
         cell, site = self._cell(number, position), self._site(number, position)
         env, python = site.environ(cell.env), self._python(cell, site)
-        label = python.interpreter.label if python else _interpreter(resolve(cell.argv("")[0], site.folder, env))
+        label = (
+            python.interpreter.label if python else _interpreter(resolve(cell.argv("")[0], site.folder, env, self.project.root))
+        )
         found = environment.describe(self.knobs, env, python=label, built=site.built, before=before, after=after)
         if site.lacks:
             found = structs.replace(found, warnings=[*site.lacks, *found.warnings])

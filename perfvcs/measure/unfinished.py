@@ -90,7 +90,8 @@ def intact(repository: Repository, header: SessionHeader, config: Config, comman
     same = header.config == digest(config)
     if not same and not command:
         raise UsageError(f"{RULES_FILE} changed since session {header.session} began: put it back as it was, {given_up}")
-    if header.order != ORDER_NAME or not same:
+    in_place = header.here and not command  # as older versions measured HEAD, too
+    if header.order != ORDER_NAME or not same or in_place:
         raise UsageError(f"session {header.session} was begun by another version of perfvcs: install that one, {given_up}")
     now = {one.name: one.digest for one in read_all(header.request.against, repository.project)}
     for state in header.versions:

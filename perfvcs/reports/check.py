@@ -18,6 +18,8 @@ import perfvcs
 from perfvcs.check.acceptance import is_open
 from perfvcs.check.change import NothingToCompare, Report
 from perfvcs.check.importance import MOVED_VERDICTS
+from perfvcs.git.project import UnknownRevision
+from perfvcs.reports.pair import ComparedPair, measured, stored
 from perfvcs.reports.untouched import inheriting, noted, selected
 from perfvcs.repository import Repository
 from perfvcs.rules import RULES_FILE
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check.importance import JobUnit
     from perfvcs.criteria import Criteria
+    from perfvcs.jobs.config import Config
     from perfvcs.measure.campaign import CampaignOutcome
     from perfvcs.measure.executor import Make
     from perfvcs.measure.progress import Progress
@@ -56,13 +59,14 @@ class Background(msgspec.Struct, frozen=True):
 
 
 class Check(msgspec.Struct, frozen=True):
-    """The report on two states, and what was measured for it, if anything was."""
+    """The report on two states, what was measured for it, if anything was, and ``why`` these two, where that is to be said."""
 
     repository: Repository
     baseline: State
     target: State
     report: Report
     outcome: CampaignOutcome | None = None
+    why: str = ""
 
     def status(self, *, gate: bool = False, strict: bool = False) -> int:
         """The exit status: 3 for a degradation (``gate``: a certain one) that is not accepted, 4 where nothing was comparable, where
@@ -75,7 +79,7 @@ class Check(msgspec.Struct, frozen=True):
 
     def render(self, form: Form, *, verbose: bool = False) -> str:
         """The report in a form."""
-        return rendered(self.report, form, self.background, verbose=verbose)
+        return rendered(self.report, form, self.background, verbose=verbose, why=self.why)
 
     @property
     def _pairs(self) -> int:
@@ -135,8 +139,8 @@ def exit_status(report: Report, *, gate: bool = False, strict: bool = False) -> 
     return OPEN if not compared or (gate and not any(settled)) or (strict and not all(settled)) else 0
 
 
-def rendered(report: Report, form: Form, background: Callable[[], Background], *, verbose: bool = False) -> str:
-    """A report in a form; the ``background`` is asked for unless the form is a line."""
+def rendered(report: Report, form: Form, background: Callable[[], Background], *, verbose: bool = False, why: str = "") -> str:
+    """A report in a form, with ``why`` these two were compared; the ``background`` is asked for unless the form is a line."""
     from perfvcs.check.sentence import criteria
     from perfvcs.check.text import settlement, summary, text
 
@@ -147,19 +151,19 @@ def rendered(report: Report, form: Form, background: Callable[[], Background], *
     if form == "text" and verbose:
         from perfvcs.check.screen import lead
 
-        return "\n".join([*lead(report), text(report, following=after)])
+        return "\n".join([*lead(report, why=why), text(report, following=after)])
     if form == "json":
         from perfvcs.check.document import encode
 
         said = {": ".join(unit): lines for unit, lines in known.causes.items()}
-        return encode(report, causes=said, files=known.files, next=known.following)
+        return encode(report, causes=said, files=known.files, next=known.following, pair=why)
     if form == "markdown":
         from perfvcs.check.markdown import markdown
 
-        return markdown(report, causes=known.causes, following=after, verbose=verbose)
+        return markdown(report, causes=known.causes, following=after, verbose=verbose, why=why)
     from perfvcs.check.screen import screen
 
-    return screen(report, causes=known.causes, following=after)
+    return screen(report, causes=known.causes, following=after, why=why)
 
 
 def judge(
@@ -169,12 +173,9 @@ def judge(
 
     The baseline is the first of two revisions, else the nearest ancestor with comparable profiles. Raises NothingToCompare.
     """
-    target = repository.state(revisions[-1] if revisions else "HEAD")
-    baseline = repository.state(revisions[0]) if len(revisions) == 2 else repository.baseline(target)
-    if baseline is None:
-        cure = "fetch the rest of a shallow clone (`git fetch --unshallow`)" if repository.project.shallow else "name a baseline"
-        raise NothingToCompare(f"no ancestor of {target.name} has profiles: {cure}, or measure one with `perf collect`")
-    return compared(repository, baseline, target, method=method, delta=delta, within=within)
+    pair = stored(repository, revisions)
+    check = compared(repository, pair.baseline, pair.target, method=method, delta=delta, within=within)
+    return msgspec.structs.replace(check, why="" if pair.usual else pair.why)
 
 
 def compared(
@@ -265,39 +266,37 @@ def measure(
 ) -> Check:
     """The check after measuring, both revisions in turns, the jobs whose comparisons are not all decided by what is stored.
 
-    A number of executions in the request measures all. HEAD is the working tree as it is now (the commit, where the request says
-    ``committed``); its baseline, when none is named, is the
-    commit below its changes, else the nearest ancestor with comparable profiles, else the parent. ``select`` leaves out what the change
-    cannot touch, but for one in so many (0: all of it). ``executor`` runs the blocks, by default this machine.
+    A number of executions in the request measures all. What is compared where nobody names both is said in ``pair.measured``. ``select``
+    leaves out what the change cannot touch, but for one in so many (0: all of it). ``executor`` runs the blocks, by default this machine.
     """
     from perfvcs.jobs.config import load
     from perfvcs.measure.campaign import product_states, settle
     from perfvcs.measure.executor import LocalExecutor
     from perfvcs.measure.product import read_all
 
-    state_of = _committed if request.committed else Repository.current
-    target = state_of(repository, revisions[-1] if revisions else "HEAD")
-    if request.against:
-        baseline = target
-        (target,) = product_states(target.commit, read_all(request.against, repository.project))
-    elif len(revisions) == 2:
-        baseline = state_of(repository, revisions[0])
-    elif target.dirty:
-        baseline = State(target.commit)
-    else:
-        nearest = repository.baseline(target) or next(map(State, repository.project.ancestors(target.commit)), None)
-        if nearest is None:
-            raise NothingToCompare(f"{target.name} has no ancestor to be compared with: name a baseline")
-        baseline = nearest
     config = load(repository.project.root / RULES_FILE)
-    # before anything of the project runs, which could write to these files
+    if not request.committed:
+        _learn(repository, config, revisions, request, progress)
+    if request.against:
+        (name,) = revisions or ("HEAD",)
+        baseline = State(repository.project.resolve(name)) if request.committed else repository.current(name)
+        (target,) = product_states(baseline.commit, read_all(request.against, repository.project))
+        pair = ComparedPair(baseline, target)
+    else:
+        pair = measured(repository, revisions, committed=request.committed)
+        baseline, target = pair.baseline, pair.target
+    if pair.why:
+        progress.say(f"comparing {baseline.name} with {target.name}: {pair.why}")
+    why = "" if pair.usual else pair.why
+    # before any version runs, which could write to these files
     criteria, _ = repository.criteria(baseline, target, committed=request.committed), repository.acceptances
     if select is not None:
         request = selected(repository, config, request, [(baseline, target)], progress, select)
     settled = [] if request.executions else _settled(repository, baseline, target, criteria, method, delta, within)
     remaining = replace(request, settled=tuple(settled))
     if not remaining.apply(config)[0]:
-        return compared(repository, baseline, target, method=method, delta=delta, within=within, criteria=criteria)
+        check = compared(repository, baseline, target, method=method, delta=delta, within=within, criteria=criteria)
+        return msgspec.structs.replace(check, why=why)
     outcome, session = settle(
         repository, config, (baseline, target), remaining, progress, delta, within, executor or LocalExecutor
     )
@@ -309,11 +308,20 @@ def measure(
     )
     report = inheriting(repository, report, target) if select is not None else report
     _remember(repository, baseline, target, msgspec.json.encode(report))
-    return Check(repository, baseline, target, report, outcome)
+    return Check(repository, baseline, target, report, outcome, why)
 
 
-def _committed(repository: Repository, revision: str) -> State:
-    return State(repository.project.resolve(revision))
+def _learn(repository: Repository, config: Config, revisions: Sequence[str], request: Request, progress: Progress) -> None:
+    """See what HEAD's build makes where HEAD is compared, before it is decided what with."""
+    from perfvcs.measure.campaign import learn, unexplained
+
+    project = repository.project
+    with suppress(UnknownRevision):
+        if project.head in [project.resolve(name) for name in revisions or ("HEAD",)] and (
+            new := unexplained(repository, config, beside=True)
+        ):
+            with repository.measuring(wait=request.wait):
+                learn(repository, config, new, progress)
 
 
 def _settled(

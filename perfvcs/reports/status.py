@@ -17,11 +17,12 @@ from perfvcs.measure.unfinished import unfinished
 from perfvcs.reports.log import MetricTrend, described, trends
 from perfvcs.rules import RULES_FILE
 from perfvcs.text.characters import escaped, shorten
+from perfvcs.text.columns import COLUMNS
 from perfvcs.text.duration import duration
 from perfvcs.text.naming import apart
 from perfvcs.text.quantity import quantity
 from perfvcs.text.sparkline import sparkline
-from perfvcs.text.words import counted, plural
+from perfvcs.text.words import counted, listed, plural
 
 if TYPE_CHECKING:
     from perfvcs.exchange.sharing import RemoteDifference
@@ -35,6 +36,7 @@ BACK = 24  # commits back that a sparkline looks
 SPARKLINE_POINTS = 16  # of a sparkline
 FEW_JOBS = 20  # jobs listed one by one
 LABEL_CHARACTERS = 30  # characters of a job's name
+MOST_CHANGES = 100  # changed files, and artefacts, in the JSON
 SESSIONS = 3  # interrupted ones listed one by one
 
 
@@ -52,7 +54,8 @@ class Status(msgspec.Struct, frozen=True):
 
     commit: str
     title: str
-    dirty: bool
+    changes: Sequence[str]
+    artefacts: Sequence[str]
     rows: Sequence[JobRow]
     verdict: LastVerdict | None
     profiles: int
@@ -64,9 +67,18 @@ class Status(msgspec.Struct, frozen=True):
     pythons: Taken | None = None
     keep: int = KEEP
 
+    @property
+    def dirty(self) -> bool:
+        """Whether the working tree has changes that count."""
+        return bool(self.changes)
+
     def lines(self) -> Iterator[str]:
         """The listing for a terminal of 80 columns."""
         yield f"HEAD is {self.commit[:10]} {shorten(self.title, 50)}{' (with uncommitted changes)' if self.dirty else ''}"
+        if self.changes:
+            yield shorten(f"  changed: {listed(self.changes)}", COLUMNS)
+        if self.artefacts:
+            yield shorten(f"  not counted, since measuring makes it: {listed(self.artefacts)}", COLUMNS)
         if self.problem:
             yield shorten(self.problem, 500)
         measured = [row for row in self.rows if row.executions]
@@ -134,7 +146,9 @@ class Status(msgspec.Struct, frozen=True):
         ]
         jobs = [{"job": row.label, "collector": row.collector, "executions": row.executions} for row in self.rows]
         found = {
-            "commit": self.commit, "title": self.title, "dirty": self.dirty, "jobs": jobs, "verdict": self.verdict,
+            "commit": self.commit, "title": self.title, "dirty": self.dirty,
+            "changes": _readable(self.changes), "changed": len(self.changes), "artefacts": _readable(self.artefacts),
+            "jobs": jobs, "verdict": self.verdict,
             "profiles": self.profiles,
             "pythons": self.pythons and {**self.pythons._asdict(), "keep": self.keep},
             "damaged": self.damaged, "problem": self.problem, "unfinished": unfinished,
@@ -142,6 +156,11 @@ class Status(msgspec.Struct, frozen=True):
             "running": self.running,
         }  # fmt: skip
         return escaped(msgspec.json.format(msgspec.json.encode(found)).decode())
+
+
+def _readable(names: Sequence[str]) -> list[str]:
+    """The first of some paths; bytes that are not UTF-8 have no place in JSON."""
+    return [name.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for name in names[:MOST_CHANGES]]
 
 
 def status_of(repository: Repository) -> Status:
@@ -168,11 +187,13 @@ def status_of(repository: Repository) -> Status:
     }  # the first metric of each wins
     rows = [JobRow(*key, executions.get(key, 0), drawn.get(key)) for key in dict.fromkeys([*wanted, *executions])]
     head = project.describe([state.commit])[state.commit]
+    changes = repository.changes
     verdict = index.verdicts([state.verdict_key]).get(state.verdict_key)
     return Status(
         state.commit,
         head.title,
-        repository.changes.exist(),
+        changes.files() if changes.exist() else [],
+        changes.left_out(),
         rows,
         verdict,
         index.total(),

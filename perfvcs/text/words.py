@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
+from perfvcs.text.characters import shorten
+
 Name = TypeVar("Name", bound=Hashable)
 
 METRICS = {"wall": "wall time", "cpu": "CPU time", "maxrss": "peak memory", "run_delay": "run-queue delay"}
@@ -28,6 +30,16 @@ def counted(count: int, noun: str, several: str = "") -> str:
     ('1 step', '1,200 steps', '2 entries')
     """
     return f"{count:,} {plural(count, noun, several)}"
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """The first of some files, and how many there are beyond; safe for a terminal.
+
+    >>> listed(["a.c"]), listed(["a.c", "b.c", "c.c", "d.c", "e.c"])
+    ('a.c', 'a.c, b.c, c.c and 2 more')
+    """
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(shorten(name, 60) for name in names[:most]) + more
 
 
 def tallied(words: Iterable[tuple[str, int]]) -> str:

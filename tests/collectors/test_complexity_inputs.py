@@ -268,7 +268,9 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_compiler_that_is_not_there_or_does_not_work_names_the_cure(
     project: Project, perf: Perf, tools: Path, monkeypatch: pytest.MonkeyPatch, compiler: str, cure: str
 ) -> None:
-    project.commit(**{"w.c": PROGRAM, ".gitignore": "w\n", "perf.toml": JOB.format(cmd="./w", functions=["insert"])})
+    project.commit(
+        **{"w.c": PROGRAM, ".gitignore": "w\n", "perf.toml": f'overlay = ["w"]\n{JOB.format(cmd="./w", functions=["insert"])}'}
+    )
     subprocess.run(["cc", "-O2", "-g", "-pg", "-mfentry", "-o", "w", "w.c"], check=True)
     if compiler:
         own = subprocess.run(["cc", "-print-file-name=include"], capture_output=True, text=True, check=True).stdout.strip()

@@ -36,7 +36,7 @@ LAYERS = (  # docs/architecture.md draws the same
     {"index", "collectors", "postprocessors", "formats"},
     {"jobs", "check"},
     {"gate"},
-    {"state", "leftovers", "lookup", "criteria"},
+    {"state", "leftovers", "lookup", "criteria", "artefacts"},
     {"subject", "repository"},
     {"history"},
     {"drawing"},

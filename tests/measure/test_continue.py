@@ -446,11 +446,15 @@ def test_profiles_say_in_which_turn_each_execution_was(perf: Perf, order: Path) 
     assert measured.seeds == {(0, number): seed for number, seed in enumerate(new.turns.seed)}
 
 
-def test_a_session_with_the_older_plan_of_turns_cannot_be_continued(perf: Perf, order: Path) -> None:
+@pytest.mark.parametrize(("present", "older"), [('"balanced/1"', '"shuffled/1"'), ('"here":false', '"here":true')])
+def test_a_session_that_an_older_version_planned_otherwise_cannot_be_continued(
+    perf: Perf, order: Path, present: str, older: str
+) -> None:
     interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
     (path,) = sessions()
     first, rest = path.read_bytes().split(b"\n", 1)
-    header = first[9:].replace(b'"balanced/1"', b'"shuffled/1"')
+    assert present.encode() in first
+    header = first[9:].replace(present.encode(), older.encode())
     path.write_bytes(b"%08x %b\n" % (crc32(header), header) + rest)
     count = len(executions(order))
     said = perf("collect", "--continue", code=2).err

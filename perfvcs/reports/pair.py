@@ -1,0 +1,139 @@
+"""The pair that a check compares where nobody names both sides, and why, in words; docs/verdict.md has a table of all cases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from perfvcs.check.change import NothingToCompare
+from perfvcs.rules import RULES_FILE
+from perfvcs.state import State
+from perfvcs.text.words import counted, listed
+
+if TYPE_CHECKING:
+    from perfvcs.repository import Repository
+
+
+class ComparedPair(NamedTuple):
+    """Two states, and ``why`` these, in words; ``usual``: a commit and its parent, of which nothing more is to be said."""
+
+    baseline: State
+    target: State
+    why: str = ""
+    usual: bool = False
+
+
+def stored(repository: Repository, revisions: Sequence[str]) -> ComparedPair:
+    """What is compared from what is stored: the last revision, else HEAD, with the first of two, else the nearest measured ancestor.
+
+    Raises NothingToCompare.
+    """
+    target = repository.state(revisions[-1] if revisions else "HEAD")
+    if len(revisions) == 2:
+        return ComparedPair(repository.state(revisions[0]), target)
+    below = State(target.commit)
+    if _is_on_top(repository, target) and repository.measured(below) and _is_unnoticed(repository):
+        target = below
+    baseline = repository.baseline(target)
+    if baseline is None:
+        cure = "fetch the rest of a shallow clone (`git fetch --unshallow`)" if repository.project.shallow else "name a baseline"
+        raise NothingToCompare(f"no ancestor of {target.name} has profiles: {cure}, or measure one with `perf collect`")
+    return _explained(repository, baseline, target, measures=False)
+
+
+def measured(repository: Repository, revisions: Sequence[str], *, committed: bool) -> ComparedPair:
+    """What is measured in turns: HEAD is the working tree as it is now, unless it is to be measured as ``committed``.
+
+    The baseline of changes on top of HEAD is HEAD. Where no job can notice them, HEAD itself is the target. Its baseline is the nearest
+    ancestor with comparable profiles, unless that was only merged; else the first parent. Raises NothingToCompare.
+    """
+    names = [*revisions] or ["HEAD"]
+    states = [State(repository.project.resolve(name)) if committed else repository.current(name) for name in names]
+    target = states[-1]
+    if len(states) == 2:
+        on_top = any(state.dirty for state in states) and f"HEAD with its changes in {listed(repository.changes.files())}"
+        return ComparedPair(states[0], target, on_top or "")
+    if target.dirty and not _is_unnoticed(repository):
+        return _explained(repository, State(target.commit), target, measures=True)
+    target = State(target.commit)
+    baseline = repository.baseline(target)
+    if baseline is None or not _is_straight(repository, baseline.filed, target.commit):
+        parent = next(repository.project.ancestors(target.commit), None)
+        if parent is None:
+            shallow = repository.project.shallow
+            cure = "fetch the rest of a shallow clone (`git fetch --unshallow`)" if shallow else "name a baseline"
+            raise NothingToCompare(f"{target.name} has no ancestor to be compared with: {cure}")
+        baseline = State(parent)
+    return _explained(repository, baseline, target, measures=True, committed=committed)
+
+
+def _is_on_top(repository: Repository, state: State) -> bool:
+    """Whether a state is HEAD with the changes that the working tree has."""
+    if not state.dirty or state.below or state.product or state.commit != repository.project.head:
+        return False
+    return state == repository.current(state.commit)
+
+
+def _is_unnoticed(repository: Repository) -> bool:
+    from perfvcs.jobs.config import BadConfig, load
+    from perfvcs.locate.selecting import unnoticed
+
+    try:
+        overlay = load(repository.project.root / RULES_FILE).overlay
+    except BadConfig:  # whoever needs it says so
+        overlay = ()
+    return unnoticed(repository, overlay)
+
+
+def _is_straight(repository: Repository, ancestor: str, commit: str) -> bool:
+    """Whether a commit is reached by first parents alone; another branch's, that was merged, lacks what this one did meanwhile."""
+    project = repository.project
+    return ancestor in project.git("rev-list", "--first-parent", commit, f"^{ancestor}^@").split()
+
+
+def _explained(
+    repository: Repository, baseline: State, target: State, *, measures: bool, committed: bool = False
+) -> ComparedPair:
+    """The pair with its reason; ``measures``: what is compared is measured now."""
+    if target.product:
+        return ComparedPair(baseline, target)
+    project, here = repository.project, target.commit == repository.project.head and not repository.project.bare
+    name = "HEAD" if here else target.name
+    changed = repository.changes.files() if here and not committed and repository.changes.exist() else []
+    on_top = bool(target.dirty and not target.below)
+    present = on_top and _is_on_top(repository, target)
+    changes = f"its changes in {listed(changed)}" if present else "changes that it does not have now"
+    if on_top and baseline == State(target.commit):
+        said = [f"{name} and {changes}"]
+    elif on_top:
+        said = [f"{name} with {changes} and {_distance(repository, baseline, target)}"]
+    else:
+        said = [f"{name} and {_distance(repository, baseline, target)}"]
+    if changed and not present and measures:
+        said.append(f"no job sees the changes in {listed(changed)}")
+    elif changed and not present and _is_noticeable(changed):
+        said.append(f"not measured: the changes in {listed(changed)}")
+    if here and (made := repository.changes.left_out()):
+        said.append(f"not counted, since measuring makes it: {listed(made)}")
+    if here and project.underway:
+        said.append(f"in the middle of {project.underway}")
+    return ComparedPair(baseline, target, "; ".join(said), usual=said == [f"{name} and its parent"])
+
+
+def _is_noticeable(names: Sequence[str]) -> bool:
+    """Whether any of some files is one that a job may notice, by their names alone."""
+    from perfvcs.locate.files import why
+
+    return any(name != RULES_FILE and why(name) for name in names)
+
+
+def _distance(repository: Repository, baseline: State, target: State) -> str:
+    """``its parent``, or ``the nearest measured commit, 3 commits apart``."""
+    project = repository.project
+    parents = project.describe([target.commit])[target.commit].parents
+    if baseline.commit in parents[:1]:
+        return "its first parent" if len(parents) > 1 else "its parent"
+    if baseline.commit in parents:
+        return "what it merged"
+    count = int(project.git("rev-list", "--count", f"{baseline.commit}..{target.commit}"))
+    return f"the nearest measured commit, {counted(count, 'commit')} apart"
