@@ -89,13 +89,13 @@ def command(
     if as_json:
         echo(json(found))
     elif quiet:
-        named = found.outcome.decision.named if found.outcome else ()
-        for place in sorted(named):
-            echo(found.span.commits[place])
+        inner = found.innermost
+        for place in sorted(inner.outcome.decision.named if inner.outcome else ()):
+            echo(inner.span.commits[place])
     else:
         echo("\n".join(lines(repository, found)))
     if blames:
-        _blame(repository, found, wait=wait, silent=quiet or as_json)
+        _blame(repository, found.innermost, wait=wait, silent=quiet or as_json)
     click.get_current_context().exit(found.status)
 
 
@@ -106,15 +106,15 @@ def _blame(repository: Repository, bisection: Bisection, *, wait: bool, silent: 
         return
     from perfvcs.jobs.config import load
     from perfvcs.locate.blame import BlameRequest, blame
-    from perfvcs.locate.blames import asked, store
+    from perfvcs.locate.blames import store
     from perfvcs.locate.comparison import BlameMetric
     from perfvcs.measure.progress import shown
     from perfvcs.reports.blame import lines
     from perfvcs.rules import RULES_FILE
 
-    a, b, benchmark = asked(repository, [bisection.span.commits[named[0]]])
+    a, b = bisection.span.commits[named[0] - 1], bisection.span.commits[named[0]]
     exact: BlameMetric = "bytecodes" if bisection.target.metric == "bytecodes" else "auto"
-    request = BlameRequest(a, b, benchmark or bisection.target.job, exact, wait=wait)
+    request = BlameRequest(a, b, bisection.target.job, exact, wait=wait)
     with shown(quiet=silent, doing="blaming") as progress:
         said = blame(repository, load(repository.project.root / RULES_FILE), request, progress)
     store(repository, said)

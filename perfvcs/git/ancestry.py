@@ -1,13 +1,38 @@
-"""The commits between two others, asked of git at once, and who descends from whom."""
+"""The commits between two others, asked of git at once: who descends from whom, and a way from one to the other."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from perfvcs.git.command import GitError
 from perfvcs.git.project import Project
+
+
+class WayCommit(NamedTuple):
+    """A commit on a way through a history (a full id), and its parents, of which one stands before it on the way."""
+
+    commit: str
+    parents: tuple[str, ...]
+
+
+def way(project: Project, ancestor: str, commit: str) -> list[WayCommit]:
+    """The commits behind an ancestor that lead to a commit (full ids), oldest first, the commit itself last; empty where none do.
+
+    Each one's predecessor, or the ancestor, is a parent of it: the first of its parents that descends from the ancestor, or is it.
+    """
+    ask = ("rev-list", "--ancestry-path", "--parents", f"^{ancestor}", commit)
+    rows = (line.split() for line in project.git(*ask).splitlines())
+    descending = {row[0]: tuple(row[1:]) for row in rows}
+    found: list[WayCommit] = []
+    current = commit
+    while current in descending:
+        found.append(WayCommit(current, descending[current]))
+        leading = (one for one in descending[current] if one == ancestor or one in descending)
+        current = next(leading, ancestor)
+    return found[::-1]
 
 
 @dataclass(frozen=True)

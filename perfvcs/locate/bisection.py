@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.change import NothingToCompare
@@ -19,7 +20,7 @@ from perfvcs.locate.ends import (
     worst,
 )
 from perfvcs.locate.saved import Measuring, SavedBisections, Target
-from perfvcs.locate.span import branch, span
+from perfvcs.locate.span import brought, span
 from perfvcs.locate.suspicion import suspects
 from perfvcs.state import State
 
@@ -41,7 +42,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """What the caller asks for: the ends (empty: the default ones), the target, and the ``budget`` in seconds."""
+    """What the caller asks for: the ends (empty: the default ones), the target, and the ``budget`` in seconds.
+
+    ``brought``: the ends are those of what a merge brought, which need not differ: a verdict on them says whether they do.
+    """
 
     good: str = ""
     bad: str = ""
@@ -50,6 +54,7 @@ class Asked:
     delta: float | None = None
     afresh: bool = False
     merged: bool = False
+    brought: bool = False
 
 
 @dataclass
@@ -88,6 +93,18 @@ class Bisection:
         return found
 
     @property
+    def innermost(self) -> Bisection:
+        """The one that names what is to blame: where a merge brought it, that of what the merge brought."""
+        return self if self.within is None or self.within.status else self.within.innermost
+
+    def parent(self, number: int) -> str:
+        """What a commit of the span is compared with, for a sentence: ``its parent``, or that one of a merge's."""
+        before, parents = self.span.commits[number - 1], self.span.merges.get(self.span.commits[number])
+        if parents is None:
+            return "its parent"
+        return f"its parent {before[:10]} ({parents.index(before) + 1} of {len(parents)})"
+
+    @property
     def status(self) -> int:
         """The exit status: 0 where commits are named, 4 otherwise."""
         return 0 if self.why == "found" else 4
@@ -117,8 +134,7 @@ def bisect(
     from perfvcs.locate.search import Search, measuring
     from perfvcs.measure.executor import LocalExecutor
 
-    executor = executor or LocalExecutor
-
+    executor, begin = executor or LocalExecutor, monotonic()
     cells, config = request.apply(config)
     found, saved = prepare(repository, config, asked)
     chosen = _chosen(repository, config, found, cells, asked, request, progress, executor)
@@ -139,8 +155,9 @@ def bisect(
     with measuring(repository, progress, wait=request.wait) as seen:
         search.progress = seen
         found.outcome = search.run(asked.budget)
-    if asked.merged:
-        found.within = _within(repository, config, found, asked, request, progress, executor)
+    if asked.budget is not None:
+        asked = replace(asked, budget=max(0.0, asked.budget - (monotonic() - begin)))
+    found.within = _within(repository, config, found, asked, request, progress, executor)
     return found
 
 
@@ -222,7 +239,7 @@ def _chosen(
     improvement = wanted.improvement
     chosen = worst(_fitting(bisection.report, wanted, labels), improvement=improvement) if bisection.report else None
     if chosen is None or not chosen.paired:
-        few = bool(wanted.metric) and len(cells) == 1
+        few = bool(wanted.metric) and len(cells) == 1 and not asked.brought
         bisection.report = _settled(repository, config, bisection.span, asked, request, progress, executor, few=few)
         require_metric(bisection.report.comparisons, wanted)
         fitting = _fitting(bisection.report, wanted, labels)
@@ -240,8 +257,6 @@ def _settled(
     *, few: bool,
 ) -> Report:  # fmt: skip
     """The verdict on the ends, measured in turns for that; a ``few`` pairs do where what to follow is known."""
-    from dataclasses import replace
-
     from perfvcs.locate.decision import FIRST_PAIRS
     from perfvcs.measure.campaign import settle
 
@@ -280,17 +295,29 @@ def _within(
     progress: Progress,
     executor: Make,
 ) -> Bisection | None:
-    """The bisection of what a merge brought, where a single merge is named."""
-    from dataclasses import replace
+    """The bisection of what a merge brought, where a single merge is named: if asked for, and always of what its first parent brought.
 
+    Of several that it brought, the first with a culprit, else the last.
+    """
     assert bisection.outcome is not None and bisection.target is not None
-    named = [bisection.span.commits[place] for place in bisection.outcome.decision.named]
-    if len(named) != 1 or named[0] not in bisection.span.merges or not (ends := branch(repository.project, named[0])):
+    named, target = bisection.outcome.decision.named, bisection.target
+    if len(named) != 1:
         return None
-    progress.say(f"{named[0][:10]} is a merge: bisecting what it brought")
-    wanted = replace(asked.wanted, jobs=(bisection.target.job,), unit=bisection.target.uid, metric=bisection.target.metric)
-    again = replace(asked, good=ends[0], bad=ends[1], wanted=wanted)
-    return bisect(repository, config, again, replace(request, jobs=(bisection.target.job,)), progress, executor)
+    merge = bisection.span.commits[named[0]]
+    wanted = replace(asked.wanted, jobs=(target.job,), unit=target.uid, metric=target.metric)
+    request = replace(request, jobs=(target.job,))
+    found = None
+    for good, bad in brought(repository.project, bisection.span, named[0], everything=asked.merged):
+        progress.say(f"{merge[:10]} is a merge: bisecting what it brought, {good[:10]} to {bad[:10]}")
+        again = replace(asked, good=good, bad=bad, wanted=wanted, brought=True)
+        try:
+            found = bisect(repository, config, again, request, progress, executor)
+        except UnmeasurableEnd as error:
+            progress.fail(f"what {merge[:10]} brought cannot be searched: {error}")
+            continue
+        if found.status == 0:
+            break
+    return found
 
 
 def describe_target(target: Target) -> str:

@@ -38,17 +38,19 @@ class Seen:
     def recall(self, index: Index) -> None:
         """Read what the sessions of this bisection have stored."""
         self.blocks = []
-        wanted = {one.session: one for one in self.begun.sessions}
-        if not wanted:
+        sessions = {one.session: one for one in self.begun.sessions}
+        if not sessions:
             return
         by_session: dict[str, list[Measured]] = {}
         for one in index.measured(list(self.span.commits)):
-            if one.header.collected.session in wanted and self._is_target(one):
+            if one.header.collected.session in sessions and self._is_target(one):
                 by_session.setdefault(one.header.collected.session, []).append(one)
-        for session, about in wanted.items():
+        for session, about in sessions.items():
             members = sorted(by_session.get(session, ()), key=lambda one: one.header.design.version)
             commit = self.numbers.get(about.commit, 0)
-            if len({one.header.design.version for one in members}) == len(self.commits(about.what, commit)):
+            # what was measured with another way between the same ends in mind says nothing here
+            wanted = [self.span.commits[number] for number in self.commits(about.what, commit)]
+            if list(dict.fromkeys(one.header.commit for one in members)) == wanted:
                 self.blocks += self.read(members, about.what, commit)
 
     def _is_target(self, measured: Measured) -> bool:
@@ -94,7 +96,7 @@ class Seen:
     @property
     def skipped(self) -> set[int]:
         """The commits that do not run."""
-        return {self.numbers[commit] for commit in self.begun.skipped}
+        return {self.numbers[commit] for commit in self.begun.skipped if commit in self.numbers}
 
     def is_logarithmic(self) -> bool:
         """Whether values are compared by their logarithms."""

@@ -1,11 +1,14 @@
-"""The commits between a good and a bad one, along first parents."""
+"""The commits between a good and a bad one: a way through the history, on which each commit follows one of its parents."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from perfvcs.errors import UsageError
+from perfvcs.git.ancestry import way
 from perfvcs.git.command import GitError
 
 if TYPE_CHECKING:
@@ -16,10 +19,13 @@ MOST_COMMITS = 100_000
 
 @dataclass(frozen=True)
 class Span:
-    """``commits`` are full ids, the good one first and the bad one last; ``merges`` are those of them that have several parents."""
+    """``commits`` are full ids, the good one first and the bad one last; each is a parent of the next one.
+
+    ``merges``: the parents of those behind the good one that have several.
+    """
 
     commits: tuple[str, ...]
-    merges: frozenset[str] = frozenset()
+    merges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def good(self) -> str:
@@ -36,41 +42,46 @@ class Span:
         """The number of the bad end; the good one has 0."""
         return len(self.commits) - 1
 
+    def beside(self, number: int) -> tuple[str, ...]:
+        """The parents of a merge that are not on the span, in git's order; none of another commit."""
+        parents = self.merges.get(self.commits[number], ())
+        return tuple(parent for parent in parents if parent != self.commits[number - 1])
+
 
 def span(project: Project, good: str, bad: str) -> Span:
-    """The span between two commits (full ids); raises UsageError where the good one is not an ancestor of the bad one."""
+    """The span between two commits (full ids), along first parents as far as these descend from the good one.
+
+    Raises UsageError where the good one is not an ancestor of the bad one.
+    """
     if good == bad:
         raise UsageError(f"both ends are {good[:10]}: name two commits, the better one first")
-    if not _contains(project, bad, good):
+    found = way(project, good, bad)
+    if not found:
         raise UsageError(_unrelated(project, good, bad))
-    listed = project.git("rev-list", "--first-parent", "--parents", "--reverse", f"^{good}", bad).splitlines()
-    if len(listed) > MOST_COMMITS:
-        raise UsageError(f"{len(listed):,} commits lie between {good[:10]} and {bad[:10]}: name ends closer to each other")
-    rows = [line.split() for line in listed]
-    return Span((good, *(row[0] for row in rows)), frozenset(row[0] for row in rows if len(row) > 2))
+    if len(found) > MOST_COMMITS:
+        raise UsageError(f"{len(found):,} commits lie between {good[:10]} and {bad[:10]}: name ends closer to each other")
+    merges = {one.commit: one.parents for one in found if len(one.parents) > 1}
+    return Span((good, *(one.commit for one in found)), merges)
 
 
-def branch(project: Project, merge: str) -> tuple[str, str] | None:
-    """The ends of what a merge brought: where it left the first parent's line, and its tip; None where they have nothing in common."""
-    first, second = project.git("rev-parse", f"{merge}^1", f"{merge}^2").split()
-    try:
-        base = project.git("merge-base", first, second)
-    except GitError:
-        return None
-    return None if base == second else (base, second)
+def brought(project: Project, between: Span, number: int, *, everything: bool) -> list[tuple[str, str]]:
+    """The ends of what a merge brought to the span, one pair for each of its parents beside: where their lines part, and the parent.
 
-
-def _contains(project: Project, commit: str, ancestor: str) -> bool:
-    try:
-        project.git("merge-base", "--is-ancestor", ancestor, commit)
-    except GitError:
-        return False
-    return True
+    Without ``everything``, only what came by its first parent. A parent that brought nothing, or has no common ancestor, has none.
+    """
+    found, on = [], between.commits[number - 1]
+    for tip in between.beside(number):
+        if everything or tip == between.merges[between.commits[number]][0]:
+            with suppress(GitError):
+                base = project.git("merge-base", on, tip)
+                if base != tip:
+                    found.append((base, tip))
+    return found
 
 
 def _unrelated(project: Project, good: str, bad: str) -> str:
     what = f"{good[:10]} is not an ancestor of {bad[:10]}"
-    if _contains(project, good, bad):
+    if way(project, bad, good):
         return f"{what} but the other way round: perf bisect {bad[:10]} {good[:10]}"
     if project.shallow:
         return f"{what} in this shallow clone: get the rest with `git fetch --unshallow`"

@@ -58,16 +58,21 @@ def lines(repository: Repository, bisection: Bisection) -> Iterator[str]:
         yield from wrapped(
             f"note: {100 * rest:.0f} % of the difference is not explained by what is named: smaller changes are not searched for"
         )
-    if (
-        named
-        and bisection.why == "found"
-        and bisection.within is None
-        and (merges := [one for one in _commits(bisection, named) if one in bisection.span.merges])
-    ):
-        yield from wrapped(f"note: {merges[0][:10]} is a merge; what it brought is searched with --merged")
-    if bisection.within is not None:
+    if named and bisection.why == "found":
+        yield from _of_a_merge(repository, bisection, named)
+
+
+def _of_a_merge(repository: Repository, bisection: Bisection, named: tuple[int, ...]) -> Iterator[str]:
+    """What a merge that is named brought, or how that is searched."""
+    merges = [commit[:10] for place in named if (commit := bisection.span.commits[place]) in bisection.span.merges]
+    within = bisection.within
+    if merges and within is None:
+        yield from wrapped(f"note: {merges[0]} is a merge; what it brought is searched with --merged")
+    if within is not None:
         yield ""
-        yield from lines(repository, bisection.within)
+        yield from lines(repository, within)
+        if within.why in ("equal", "reversed"):
+            yield from wrapped(f"note: {merges[0]} itself made the difference, not what it brought")
 
 
 def _head(bisection: Bisection) -> Iterator[str]:
@@ -84,7 +89,7 @@ def _culprit(bisection: Bisection, about: dict[str, Commit], number: int) -> Ite
     assert bisection.outcome is not None and bisection.outcome.decision.belief is not None
     commit, step = bisection.span.commits[number], own(bisection, number)
     yield title(about[commit])
-    against = "against its parent" if number in bisection.outcome.evidence.steps else "against the good end, its parent"
+    against = f"against {bisection.parent(number)}"
     yield from wrapped(f"{effect_text(bisection, step)} {against}, {counted(step.pairs, 'pair')} in turns", indent=INDENT)
     if bisection.target and (sides := bisection.outcome.sides.get(number)):
         yield from wrapped(levels(*sides, bisection.target.unit), indent=INDENT)

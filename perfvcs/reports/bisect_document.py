@@ -39,6 +39,7 @@ def document(bisection: Bisection) -> dict[str, Any]:
     named = [
         {
             "commit": bisection.span.commits[place],
+            "parent": bisection.span.commits[place - 1],
             "probability": float(belief.change[place - 1]) if belief else None,
             "step": own(bisection, place)._asdict(),
         }

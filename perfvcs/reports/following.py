@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from perfvcs.check.acceptance import is_committed, is_open
 from perfvcs.check.settling import on_hosts, settling
 from perfvcs.check.text import revision
+from perfvcs.git.ancestry import way
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted, plural
 
@@ -57,14 +58,10 @@ def _located(
 
 
 def between_them(repository: Repository, baseline: State, target: State) -> tuple[int, int]:
-    """How many commits lie between two along first parents, and how many of these are measured; none where they are not on one line."""
+    """How many commits lie on the way from one to another, and how many of these are measured; none where none leads there."""
     if baseline.commit == target.commit:
         return 0, 0
-    project = repository.project
-    commits = project.git("rev-list", "--first-parent", "--parents", target.commit, f"^{baseline.commit}").splitlines()
-    if not commits or baseline.commit not in commits[-1].split()[1:2]:
-        return 0, 0
-    inner = [line.split()[0] for line in commits[1:]]
+    inner = [one.commit for one in way(repository.project, baseline.commit, target.commit)[:-1]]
     return len(inner), len(list(repository.with_profiles(inner)))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.change import VERDICT_WORDS, NothingToCompare
 from perfvcs.errors import UsageError
+from perfvcs.git.ancestry import way
 from perfvcs.reports.check import DEGRADED, OPEN, Check, Form, compared
 from perfvcs.state import State
 from perfvcs.text.columns import COLUMNS
@@ -151,19 +152,23 @@ def _folded(checks: Sequence[Check]) -> Iterator[str]:
 def neighbours(
     repository: Repository, span: str, *, method: str = "auto", delta: float | None = None, within: float | None = None
 ) -> Neighbours:
-    """The checks along ``A..B``: of A and the commits since then that lead to B, by first parents, those that have profiles.
+    """The checks along ``A..B``: of A and the commits since then that lead to B, each a parent of the next, those that have profiles.
 
-    Raises UsageError for what is not a range, and NothingToCompare where fewer than two commits of it were measured.
+    Where A is not an ancestor of B, from where their lines part. Raises UsageError for what is not a range, and NothingToCompare where
+    fewer than two commits of it were measured.
     """
     old, _, new = span.partition("..")
     if new.startswith("."):
         raise UsageError(f"`{span}` has three dots: use `A..B`")
     project = repository.project
     start, end = project.resolve(old or "HEAD"), project.resolve(new or "HEAD")
-    since = project.git("rev-list", "--first-parent", "--reverse", f"{start}..{end}").split()
-    if not since:
-        raise UsageError(f"`{span}` holds no commits: is it the wrong way round?")
-    states = _measured(repository, [start, *since])
+    commits = [start, *(one.commit for one in way(project, start, end))]
+    if len(commits) == 1:
+        since = project.git("rev-list", "--first-parent", "--parents", f"{start}..{end}").split("\n")
+        if not since[0]:
+            raise UsageError(f"`{span}` holds no commits: is it the wrong way round?")
+        commits = [*since[-1].split()[1:2], *(line.split()[0] for line in reversed(since))]
+    states = _measured(repository, commits)
     if len(states) < 2:
         said = "one commit that is" if states else "no commit that is"
         raise NothingToCompare(f"`{span}` has {said} measured: measure them in turns with `perf collect {span}`")

@@ -403,6 +403,22 @@ def test_a_range_follows_first_parents_and_measured_commits(project: Project, pe
     assert [(one["baseline"], one["target"]) for one in found] == [(start[:10], end[:10])]
 
 
+def test_a_range_from_a_branch_compares_commits_with_their_own_parents(project: Project, perf: Perf) -> None:
+    fork = project.commit("start")
+    project.git("checkout", "--quiet", "-b", "side")
+    side = project.commit("aside", other="x")
+    project.git("checkout", "--quiet", "main")
+    unrelated = project.commit("on main", main="x")
+    store(*interleaved([fork, side, unrelated], [noisy(0.02), noisy(0.01, seed=2), noisy(0.02, seed=3)]))
+    found = json.loads(perf("check", "--json", "side..HEAD").out)
+    assert [(one["baseline"], one["target"]) for one in found] == [(fork[:10], unrelated[:10])]
+    project.git("merge", "--quiet", "--no-ff", "-m", "merge", "side")
+    merge = project.git("rev-parse", "HEAD")
+    store(*interleaved([side, merge], [noisy(0.01, seed=4), noisy(0.02, seed=5)], session="20261121T093000-4f2a92"))
+    found = json.loads(perf("check", "--json", "side..HEAD", code=3).out)
+    assert [(one["baseline"], one["target"]) for one in found] == [(side[:10], merge[:10])]
+
+
 def test_a_range_of_uncommitted_or_incomparable_measurements(project: Project, perf: Perf) -> None:
     one, two = both(project)
     elsewhere = Environment(fields={"cpu": "other"}, fingerprint="ba9876543210")
