@@ -58,7 +58,7 @@ def command(
     Exits with 4 if the ends do not differ or several commits remain possible.
     """
     from perfvcs.jobs.config import load, seconds
-    from perfvcs.locate.bisection import Asked, bisect, prepare
+    from perfvcs.locate.bisection import Asked, bisect, listed
     from perfvcs.locate.ends import TargetFilter, resolved
     from perfvcs.measure.progress import shown
     from perfvcs.measure.request import Request
@@ -75,7 +75,8 @@ def command(
         seconds(budget, "--budget") if budget else None, None if delta is None else delta / 100, fresh, merged,
     )  # fmt: skip
     if dry_run:
-        found, _ = prepare(repository, config, asked)
+        with shown(quiet=quiet or as_json, doing="reading") as progress:
+            found = listed(repository, config, asked, progress)
         _write(repository, found, output)
         echo(json(found) if as_json else "\n".join(suspected(repository, found)))
         return

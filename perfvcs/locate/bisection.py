@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from perfvcs.measure.request import Request
     from perfvcs.repository import Repository
 
+MOST_SOURCES = 6 << 20  # bytes that are read before a search: some 4 s of a processor, which spare two builds
+
 
 @dataclass(frozen=True)
 class Asked:
@@ -110,8 +112,8 @@ class Bisection:
         return 0 if self.why == "found" else 4
 
 
-def prepare(repository: Repository, config: Config, asked: Asked) -> tuple[Bisection, SavedBisections]:
-    """The span, the target as far as stored profiles tell it, and the suspects; nothing is measured."""
+def prepare(repository: Repository, asked: Asked) -> tuple[Bisection, SavedBisections]:
+    """The span, and the target as far as stored profiles tell it; nothing is measured."""
     saved = SavedBisections(repository.home)
     good, bad, begun = _ends(repository, asked, saved)
     found = span(repository.project, good, bad)
@@ -122,9 +124,14 @@ def prepare(repository: Repository, config: Config, asked: Asked) -> tuple[Bisec
         chosen = worst(_fitting(report, asked.wanted), improvement=asked.wanted.improvement) if report else None
         if chosen is not None:
             target = _as_target(chosen, asked.wanted)
-    return Bisection(
-        found, target, suspects(repository, found, target, config), asked.wanted.improvement, begun, report=report
-    ), saved
+    return Bisection(found, target, None, asked.wanted.improvement, begun, report=report), saved
+
+
+def listed(repository: Repository, config: Config, asked: Asked, progress: Progress) -> Bisection:
+    """The span with its suspects, by all that they change; nothing is measured."""
+    found, _ = prepare(repository, asked)
+    found.suspects = suspects(repository, found.span, found.target, config, progress)
+    return found
 
 
 def bisect(
@@ -136,7 +143,9 @@ def bisect(
 
     executor, begin = executor or LocalExecutor, monotonic()
     cells, config = request.apply(config)
-    found, saved = prepare(repository, config, asked)
+    found, saved = prepare(repository, asked)
+    with repository.measuring(wait=request.wait):
+        pass  # whoever has to wait, or to come again, knows it at once
     chosen = _chosen(repository, config, found, cells, asked, request, progress, executor)
     if chosen is None:
         return found
@@ -146,15 +155,17 @@ def bisect(
         if found.report is not None and (session := _session(repository, found)) and session not in found.begun.sessions:
             found.begun.sessions.insert(0, session)
             found.begun.built = list(dict.fromkeys([found.span.good, found.span.bad, *found.begun.built]))
-    found.suspects = suspects(repository, found.span, found.target, config)
+    between, target = found.span, found.target
     search = Search(
-        repository, config, cell, found.span, found.begun, saved, progress, found.suspects,
+        repository, config, cell, between, found.begun, saved, progress,
+        lambda progress: suspects(repository, between, target, config, progress, MOST_SOURCES),
         least=0.01 if asked.delta is None else asked.delta, seed=request.seed,
         executor=executor,
     )  # fmt: skip
     with measuring(repository, progress, wait=request.wait) as seen:
         search.progress = seen
         found.outcome = search.run(asked.budget)
+    found.suspects = search.suspects
     if asked.budget is not None:
         asked = replace(asked, budget=max(0.0, asked.budget - (monotonic() - begin)))
     found.within = _within(repository, config, found, asked, request, progress, executor)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from perfvcs.fork import shared
 from perfvcs.git.bare import Bare, Fault
 from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.project import Project
@@ -19,6 +21,10 @@ from perfvcs.locate.sources import LARGEST_SOURCE, language, read
 
 FILE_MODES = ("100644", "100755", "100664")
 SUBMODULE = "160000"
+RAW = ("-r", "-z", "--no-renames", "--full-index")
+UNREAD = "not read"  # why a source may change anything of which only that is known that it changed
+COMMITS_PER_READ = 8  # commits that one process reads at a time
+VERSIONS_KEPT = 32  # versions of sources, each of which the next commit that changes the file needs again
 
 
 class FilePair(NamedTuple):
@@ -83,17 +89,80 @@ class Changes:
 def changes(project: Project, old: str, new: str, *, working: WorkingChanges | None = None) -> Changes:
     """What commit ``new`` (full ids), or with ``working`` the working tree on top of it, changes against commit ``old``."""
     entries = list(_entries(project, old, new, working))
-    known = _contents(project, entries)
-    return Changes(tuple(sorted((_change(entry, *known[entry.path]) for entry in entries), key=lambda change: change.path)))
+    return _made(entries, _blobs(project, entries))
+
+
+def along(project: Project, commits: Sequence[str], most: int | None = None) -> list[Changes]:
+    """What each of some commits (full ids) but the first changes against the one before it, in order.
+
+    At most about ``most`` bytes of sources are read, those of the commits with the least to be read first. Of the others it is known
+    which files they change, and not how.
+    """
+    rows = list(_rows_along(project, commits))
+    read = _read_within(project, rows, most)
+    chunks = [range(start, min(start + COMMITS_PER_READ, len(rows))) for start in range(0, len(rows), COMMITS_PER_READ)]
+
+    def of_chunk(chunk: range) -> list[Changes]:
+        blobs = _blobs(project, [entry for number in chunk if number in read for entry in rows[number]])
+        return [_made(rows[number], blobs) if number in read else _unread(rows[number]) for number in chunk]
+
+    return [made for chunk in shared(of_chunk, chunks) for made in chunk]
+
+
+def _rows_along(project: Project, commits: Sequence[str]) -> Iterator[list[FilePair]]:
+    """The files that each commit changes against the one before it; git is asked once."""
+    ask = "".join(f"{new} {old}\n" for old, new in pairwise(commits))  # the second is taken for the parent of the first
+    listed = project.git("diff-tree", "--stdin", "--always", *RAW, text=ask)
+    found: dict[str, list[FilePair]] = {commit: [] for commit in commits[1:]}
+    fields = iter(listed.split("\0"))
+    commit = ""
+    for field in fields:
+        if field.startswith(":"):
+            found[commit].append(_pair(field, next(fields)))
+        elif field:
+            commit = field.strip()
+    yield from found.values()
+
+
+def _read_within(project: Project, rows: Sequence[Sequence[FilePair]], most: int | None) -> set[int]:
+    """The numbers of the commits whose sources are read."""
+    if most is None:
+        return set(range(len(rows)))
+    wanted = [{blob for entry in row for blob in (entry.old, entry.new) if blob and language(entry.path)} for row in rows]
+    sizes = _sizes(project, sorted(set().union(*wanted)))
+    found: set[int] = set()
+    known: set[str] = set()
+    for number in sorted(range(len(rows)), key=lambda number: sum(sizes[blob] for blob in wanted[number])):
+        most -= sum(sizes[blob] for blob in wanted[number] - known)
+        if most < 0:
+            break
+        known |= wanted[number]
+        found.add(number)
+    return found
+
+
+def _sizes(project: Project, blobs: Sequence[str]) -> dict[str, int]:
+    """The bytes of each blob; 0 of one that is missing."""
+    if not blobs:
+        return {}
+    listed = project.git("cat-file", "--batch-check=%(objectsize)", text="".join(f"{blob}\n" for blob in blobs)).split("\n")
+    return {blob: int(size) if size.isdigit() else 0 for blob, size in zip(blobs, listed, strict=True)}
+
+
+def _made(entries: Iterable[FilePair], blobs: Mapping[str, bytes | Fault]) -> Changes:
+    changed = (_change(entry, *_sides(entry, blobs)) for entry in entries)
+    return Changes(tuple(sorted(changed, key=lambda change: change.path)))
+
+
+def _unread(entries: Iterable[FilePair]) -> Changes:
+    """The same of files of which nothing is read."""
+    made = _made(entries, {})
+    return Changes(tuple(replace(file, why=UNREAD) if file.why and language(file.path) else file for file in made.files))
 
 
 def _entries(project: Project, old: str, new: str, working: WorkingChanges | None) -> Iterator[FilePair]:
-    parts = project.git("diff-tree", "-r", "-z", "--no-renames", "--full-index", old, new).split("\0")
-    found: dict[str, FilePair] = {}
-    for raw, path in zip(parts[:-1:2], parts[1::2], strict=False):
-        modes, blobs = raw.removeprefix(":").split(" ")[:2], raw.split(" ")[2:4]
-        before, after = ("" if not blob.strip("0") else blob for blob in blobs)
-        found[path] = FilePair(path, before, after, (modes[0], modes[1]))
+    parts = project.git("diff-tree", *RAW, old, new).split("\0")
+    found = {path: _pair(raw, path) for raw, path in zip(parts[:-1:2], parts[1::2], strict=False)}
     if working is not None:
         names = [name for name in working.files() if name.partition("/")[0] != ".perf"]
         listed = project.git("ls-tree", "-r", "-z", "--full-tree", old, "--", *names) if names else ""
@@ -109,15 +178,25 @@ def _entries(project: Project, old: str, new: str, working: WorkingChanges | Non
     yield from found.values()
 
 
-def _contents(project: Project, entries: Sequence[FilePair]) -> dict[str, tuple[bytes | None, bytes | None]]:
-    """The contents of both sides of each file; None where there is none, or it is not read: links, submodules, large files."""
+def _pair(raw: str, path: str) -> FilePair:
+    """A file by a line of git's raw format."""
+    before, after, old, new, *_ = raw.removeprefix(":").split(" ")
+    return FilePair(path, old if old.strip("0") else "", new if new.strip("0") else "", (before, after))
+
+
+def _blobs(project: Project, entries: Iterable[FilePair]) -> dict[str, bytes | Fault]:
+    """The contents of the files that are read, by blob: not of links, submodules and large files."""
     wanted = {
         blob: b""
         for entry in entries
         for blob, mode in zip((entry.old, entry.new), entry.modes, strict=True)
         if blob not in ("", "here") and mode in FILE_MODES and _is_read(entry.path)
     }
-    blobs = dict(zip(wanted, Bare(project.common_dir).objects(wanted, LARGEST_SOURCE), strict=True)) if wanted else {}
+    return dict(zip(wanted, Bare(project.common_dir).objects(wanted, LARGEST_SOURCE), strict=True)) if wanted else {}
+
+
+def _sides(entry: FilePair, blobs: Mapping[str, bytes | Fault]) -> tuple[bytes | None, bytes | None]:
+    """The contents of both sides of a file; None where there is none, or it is not read."""
 
     def content(blob: str, mode: str, here: Path | None) -> bytes | None:
         if here is not None:
@@ -128,13 +207,7 @@ def _contents(project: Project, entries: Sequence[FilePair]) -> dict[str, tuple[
         found = blobs.get(blob)
         return None if isinstance(found, Fault) else found
 
-    return {
-        entry.path: (
-            content(entry.old, entry.modes[0], None),
-            content(entry.new, entry.modes[1], entry.here if entry.new else None),
-        )
-        for entry in entries
-    }
+    return content(entry.old, entry.modes[0], None), content(entry.new, entry.modes[1], entry.here if entry.new else None)
 
 
 def _is_read(path: str) -> bool:
@@ -162,7 +235,7 @@ def _change(entry: FilePair, before: bytes | None, after: bytes | None) -> FileC
 def _source_change(path: str, kind: str, before: bytes | None, after: bytes | None, *, added: bool, removed: bool) -> FileChange:
     sides: list[Parts] = []
     for content, absent in ((before, added), (after, removed)):
-        parts = Parts(kind) if absent else None if content is None else read(kind, content)
+        parts = Parts(kind) if absent else None if content is None else _parts(kind, content)
         if parts is None:
             return FileChange(path, added, removed, why="no parser reads it")
         sides.append(parts)
@@ -170,6 +243,11 @@ def _source_change(path: str, kind: str, before: bytes | None, after: bytes | No
     names = old.functions.keys() | new.functions.keys()
     functions = frozenset(name for name in names if _digest(old, name) != _digest(new, name))
     return FileChange(path, added, removed, functions, tuple(_statements(old, new)))
+
+
+@lru_cache(VERSIONS_KEPT)
+def _parts(kind: str, content: bytes) -> Parts | None:
+    return read(kind, content)
 
 
 def _digest(parts: Parts, name: str) -> str:

@@ -28,6 +28,9 @@ from perfvcs.state import State
 from perfvcs.summary import Measured
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from perfvcs.jobs import Cell
     from perfvcs.jobs.config import Config
     from perfvcs.locate.evidence import Evidence
@@ -75,11 +78,14 @@ class Lane:
 
 
 class Search:
-    """Measures one cell on the commits of a span; ``begun`` is kept up to date, so that another call goes on where this one ended."""
+    """Measures one cell on the commits of a span; ``begun`` is kept up to date, so that another call goes on where this one ended.
+
+    ``read`` gives the ``suspects``, once the ends seem to differ.
+    """
 
     def __init__(
         self, repository: Repository, config: Config, cell: Cell, span: Span, begun: Begun, saved: SavedBisections,
-        progress: Progress, suspects: Sequence[SuspectCommit] | None, *, least: float = 0.01, seed: int | None = None,
+        progress: Progress, read: Callable[[Progress], list[SuspectCommit] | None], *, least: float = 0.01, seed: int | None = None,
         executor: Make = LocalExecutor,
     ) -> None:  # fmt: skip
         self.repository, self.config, self.span, self.begun, self.saved = repository, config, span, begun, saved
@@ -87,7 +93,8 @@ class Search:
         warmup = cell.warmup if cell.exact else max(1, cell.warmup)
         self.cell = replace(cell, executions=1, binaries=1, auto=None, warmup=warmup)
         self.progress, self.seed, self.least, self.executor = progress, seed, least, executor
-        self.touched = None if suspects is None else [one.touches for one in suspects]
+        self.suspects: list[SuspectCommit] | None = None
+        self._read: Callable[[Progress], list[SuspectCommit] | None] | None = read
         self.seen = Seen(span, begun, exact=self.cell.exact)
         self.levels: dict[int, float] | None = None
         self.kept = KeptSites()
@@ -104,7 +111,7 @@ class Search:
             self.guide = self._counting().guide()
         try:
             with self.kept.stack:
-                decision = self._decide()
+                decision = self._informed()
                 while not _is_over(deadline):
                     if self._takes_counts(decision):
                         self._count()
@@ -113,7 +120,7 @@ class Search:
                     else:
                         self._announce(decision)
                         self._measure(decision, deadline)
-                    decision = self._decide()
+                    decision = self._informed()
         finally:
             self.begun.seconds = before + time.monotonic() - begin
             self.saved.write()
@@ -134,19 +141,30 @@ class Search:
 
     # -- what is known --------------------------------------------------------------------------------------------------------------
 
+    def _informed(self) -> Decision:
+        """The decision by what commits change, too; that is read between sessions, which are to be quiet."""
+        decision = self._decide()
+        if self._read is None or decision.belief is None:
+            return decision
+        self.suspects, self._read = self._read(self.progress), None
+        return self._decide()
+
     def _decide(self) -> Decision:
         least = self.least
         if not self.seen.is_logarithmic():
             least *= max(abs(value) for block in self.seen.blocks for value in block.values)
         quick = int(PROVING * len(self.seen.blocks) / self.begun.seconds) if self.begun.seconds else 0
         rules = StoppingRules(least, max(StoppingRules.most_pairs, quick), max(StoppingRules.most_blocks, quick))
-        return decide(self.seen.evidence(), self._prior().weights, rules)
+        return decide(self.seen.evidence(), self._weights, rules)
 
-    def _prior(self) -> Prior:
+    def _weights(self, effect: float) -> NDArray[np.float64]:
+        """The commits' shares of the prior, by the difference of the ends."""
         if self.levels is None and self.seen.series[0]:
             own = {one.session for one in self.begun.sessions}
             self.levels = stored_levels(self.repository, self.span, self.begun.target, *self.seen.series, own)
-        return Prior(self.span.last, self.touched, self.levels or {} if self.seen.is_logarithmic() else {}, self.guide)
+        touched = None if self.suspects is None else [one.touches for one in self.suspects]
+        levels = self.levels or {} if self.seen.is_logarithmic() else {}
+        return Prior(self.span.last, touched, levels, self.guide).weights(effect)
 
     # -- measuring ------------------------------------------------------------------------------------------------------------------
 
@@ -211,7 +229,7 @@ class Search:
         """The search by counts from those that were taken."""
         known = {self.seen.numbers[commit]: value for commit, value in self.begun.counted.items() if commit in self.seen.numbers}
         sign = -1 if self.begun.target.improvement else 1
-        return Counting(self.span.last, known, self.seen.skipped, self._prior().weights, sign, count)
+        return Counting(self.span.last, known, self.seen.skipped, self._weights, sign, count)
 
     def _counted(self, cell: Cell, numbers: Sequence[int]) -> dict[int, float]:
         """The instructions of one execution of each of some commits, of those that run."""

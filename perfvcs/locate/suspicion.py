@@ -8,18 +8,20 @@ from math import isfinite, log
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from perfvcs.locate.changes import Changes, FileChange, changes
+from perfvcs.locate.changes import UNREAD, Changes, FileChange, along
 from perfvcs.locate.impact import impact
 from perfvcs.locate.reached import BenchmarkUnit, Reach, recorded, seen
 from perfvcs.locate.selection import touches
 from perfvcs.locate.static import reach as static_reach
 from perfvcs.locate.static import resolved
 from perfvcs.locate.uses import Sources
+from perfvcs.text.words import counted, plural
 
 if TYPE_CHECKING:
     from perfvcs.jobs.config import Config
     from perfvcs.locate.saved import Target
     from perfvcs.locate.span import Span
+    from perfvcs.measure.progress import Progress
     from perfvcs.repository import Repository
 
 MOST_READ = 1000  # commits whose files are looked into: of more, all are alike
@@ -36,27 +38,35 @@ class SuspectCommit:
     reasons: tuple[str, ...]
 
 
-def suspects(repository: Repository, span: Span, target: Target | None, config: Config) -> list[SuspectCommit] | None:
-    """What is known of each commit after the good one, in order; None where there are too many to be read."""
+def suspects(
+    repository: Repository, span: Span, target: Target | None, config: Config, progress: Progress, most: int | None = None
+) -> list[SuspectCommit] | None:
+    """What is known of each commit after the good one, in order, by at most about ``most`` bytes of sources; None where there are too
+    many commits to be read.
+    """
     if span.last > MOST_READ:
         return None
-    reach = _reach(repository, span, target, config) if target else None
+    progress.say(f"reading what {counted(span.last, 'commit')} {plural(span.last, 'changes', 'change')}")
+    sources = Sources(repository.project, repository.home, span.bad)
+    reach = _reach(repository, span, target, config, sources) if target else None
     if reach is not None and reach.processes:
         reach = None  # what the processes run that it starts is not known
-    pairs = zip(span.commits[:-1], span.commits[1:], strict=True)
-    return [_followed(repository, new, changes(repository.project, old, new), reach, config.overlay) for old, new in pairs]
+    made = along(repository.project, span.commits, most)
+    return [
+        _followed(sources, commit, change, reach, config.overlay) for commit, change in zip(span.commits[1:], made, strict=True)
+    ]
 
 
-def _reach(repository: Repository, span: Span, target: Target, config: Config) -> Reach | None:
+def _reach(repository: Repository, span: Span, target: Target, config: Config, sources: Sources) -> Reach | None:
     """What the target runs: as it was recorded on the span's newest commits or before, else the functions in which it was seen, else
-    what it can run by its sources.
+    what it can run by the ``sources`` of the bad end.
     """
     unit = BenchmarkUnit(target.job, target.collector, "" if target.uid in target.job else target.uid)
     commits = [*reversed(span.commits), *repository.with_profiles(repository.project.ancestors(span.good))]
     found = recorded(repository, commits, [unit])
     same = found.get(unit) or found.get(BenchmarkUnit(target.job, target.collector))
     if same or (same := next((reach for one, reach in found.items() if one.job == target.job), None)):
-        named = resolved(Sources(repository.project, repository.home, span.bad), same)
+        named = resolved(sources, same)
         if not isinstance(named, str):
             return named
     for commit in repository.with_profiles(commits):
@@ -66,10 +76,10 @@ def _reach(repository: Repository, span: Span, target: Target, config: Config) -
                 return reach
         if headers:
             break
-    return _static(repository, span, target, config)
+    return _static(span, target, config, sources)
 
 
-def _static(repository: Repository, span: Span, target: Target, config: Config) -> Reach | None:
+def _static(span: Span, target: Target, config: Config, sources: Sources) -> Reach | None:
     """What the target can run by the sources of the bad end; None where these do not tell."""
     from perfvcs.jobs import matrix
 
@@ -77,16 +87,16 @@ def _static(repository: Repository, span: Span, target: Target, config: Config) 
     if cell is None:
         return None
     command = " ".join(filter(None, (cell.cmd, cell.args)))
-    reach = static_reach(Sources(repository.project, repository.home, span.bad), span.bad, command, shell=cell.shell)
+    reach = static_reach(sources, span.bad, command, shell=cell.shell)
     return None if isinstance(reach, str) else reach
 
 
-def _followed(repository: Repository, commit: str, made: Changes, reach: Reach | None, overlay: Sequence[str]) -> SuspectCommit:
-    """The same as ``suspect``, where names are followed from what a commit changes to where they are used."""
+def _followed(sources: Sources, commit: str, made: Changes, reach: Reach | None, overlay: Sequence[str]) -> SuspectCommit:
+    """The same as ``suspect``, where names are followed from what a commit changes to where the ``sources`` of the bad end use them."""
     found = suspect(commit, made, reach, overlay)
     if reach is None or found.touches or found.reasons == (NOTHING_RUNS,):
         return found
-    followed = impact(Changes(_mattering(made, overlay)), Sources(repository.project, repository.home, commit), reach.outside)
+    followed = impact(Changes(_mattering(made, overlay)), sources, reach.outside)
     reason = touches(reach, followed)
     return SuspectCommit(commit, touches=True, reasons=(reason,)) if reason else found
 
@@ -96,7 +106,7 @@ def suspect(commit: str, made: Changes, reach: Reach | None, overlay: Sequence[s
     mattering = _mattering(made, overlay)
     if not mattering:
         return SuspectCommit(commit, touches=False, reasons=(NOTHING_RUNS,))
-    unseen = tuple(f"{file.path} ({file.why})" for file in mattering if file.why)
+    unseen = tuple(file.path if file.why == UNREAD else f"{file.path} ({file.why})" for file in mattering if file.why)
     if reach is None:
         named = [f"{file.path}:{name}" for file in mattering for name in sorted(file.functions)]
         return SuspectCommit(commit, touches=True, reasons=(*named, *unseen) or tuple(file.path for file in mattering))

@@ -48,11 +48,13 @@ def suspects_of(project):
     from perfvcs.locate.saved import Target
     from perfvcs.locate.span import span
     from perfvcs.locate.suspicion import suspects
+    from perfvcs.measure.progress import Silent
     from perfvcs.repository import Repository
 
     found = Repository.find(project.root)
     between = span(found.project, *(found.project.resolve(name) for name in ("HEAD~1", "HEAD")))
-    return suspects(found, between, Target("work", "time", "work", None, "cpu", "s", "lower"), load(project.root / "perf.toml"))
+    target = Target("work", "time", "work", None, "cpu", "s", "lower")
+    return suspects(found, between, target, load(project.root / "perf.toml"), Silent())
 
 
 @pytest.mark.parametrize(("file", "old"), [("work.c", "n * 3"), ("shapes.h", "2 * n"), ("shapes.c", "+ 1;"), ("work.c", "n * 5")])
