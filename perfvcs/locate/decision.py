@@ -182,7 +182,7 @@ def _most_telling(evidence: Evidence, belief: Belief, named: tuple[int, ...], va
 
     square = variance / belief.effect**2
     build = max(LEAST_BUILD, BUILD * square)
-    built, skipped = _built(evidence), _skipped(evidence)
+    built, runs = evidence.built(), evidence.chances()
     blocks = worth_of_blocks(evidence, belief, variance, belief.doubt[:-1])
     likely = np.minimum(belief.jump, LIKELIEST)
     doubt = belief.moved * (1 - likely)
@@ -190,7 +190,7 @@ def _most_telling(evidence: Evidence, belief: Belief, named: tuple[int, ...], va
         doubt[commit - 1] *= _left(OF_PAIR * square / len(values)) if len(values) < MOST_STEPS else 0.0
     builds = (~built[1:]).astype(float) + ~built[:-1]
     steps = _information(doubt, OF_PAIR * square) / ((2 + build * builds) * (1 - likely))
-    steps[skipped[1:] | skipped[:-1] | (belief.jump < FINAL_OTHER_JUMPS)] = 0.0
+    steps *= runs[1:] * runs[:-1] * (belief.jump >= FINAL_OTHER_JUMPS)
     steps[[commit - 1 for commit in named]] = 0.0
     if blocks.max(initial=0.0) <= 0.0 and steps.max() <= 0.0:
         return None
@@ -210,7 +210,7 @@ def worth_of_blocks(
 
     square = variance / belief.effect**2
     build = max(LEAST_BUILD, BUILD * square)
-    built, skipped = _built(evidence), _skipped(evidence)
+    built = evidence.built()
     built[list(flying)] = True
     jump = belief.jump / max(1.0, belief.jump.sum())
     unlikely = 1 - jump[:-1] - jump[1:]  # that a commit is not one of the pair that will confirm
@@ -218,28 +218,7 @@ def worth_of_blocks(
     for commit, values in evidence.candidates.items():
         doubt[commit - 1] *= _left(OF_CANDIDATE * square / len(values))
     blocks: NDArray[np.float64] = _information(doubt, OF_CANDIDATE * square) / (3 + build * unlikely * ~built[1:-1])
-    blocks[skipped[1:-1] | (doubt < WORTHLESS)] = 0.0
-    return blocks
-
-
-def _built(evidence: Evidence) -> NDArray[np.bool_]:
-    """Which commits were measured."""
-    import numpy as np
-
-    built = np.zeros(evidence.last + 1, bool)
-    built[[0, evidence.last, *evidence.candidates, *(place for commit in evidence.steps for place in (commit - 1, commit))]] = (
-        True
-    )
-    return built
-
-
-def _skipped(evidence: Evidence) -> NDArray[np.bool_]:
-    """Which commits cannot be measured."""
-    import numpy as np
-
-    skipped = np.zeros(evidence.last + 1, bool)
-    skipped[list(evidence.skipped)] = True
-    return skipped
+    return blocks * evidence.chances()[1:-1] * (doubt >= WORTHLESS)
 
 
 def _left(variance: float) -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics.deviation import NORMAL
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 FEWEST_FOR_OUTLIERS = 8  # residuals: with fewer, what is far off is not known
 OUTLYING = 4.0  # standard deviations: what is farther off is pulled in
+LEAST_CHANCE = 0.1  # that a commit between others that fail runs, for which it is tried
 KNOWN_DEGREES = 10**6  # degrees of freedom of a variance that is known
 OF_PAIR, OF_CANDIDATE = 2.0, 1.5  # variances of bad - good, and of candidate - (good + bad) / 2, for executions of variance 1
 
@@ -45,6 +48,43 @@ class Evidence:
     def add_step(self, commit: int, parent: float, own: float) -> None:
         """One pair of a commit and its parent."""
         self.steps[commit].append(own - parent)
+
+    def built(self) -> NDArray[np.bool_]:
+        """Which commits were measured, shape (last + 1,)."""
+        import numpy as np
+
+        neighbours = (place for commit in self.steps for place in (commit - 1, commit))
+        built = np.zeros(self.last + 1, bool)
+        built[[0, self.last, *self.candidates, *neighbours]] = True
+        return built
+
+    def chances(self) -> NDArray[np.float64]:
+        """The probability of each commit to run, shape (last + 1,), by those that do and do not.
+
+        Commits that fail come in runs, whose length may have any magnitude: a run of n that is known goes on for m more with the
+        probability n / (n + m). So what is tried next is the farther away the longer the run is, until its ends are known; inside
+        of it as long as a tenth of what is tried may run. Known are 1 and 0.
+        """
+        import numpy as np
+
+        chances = np.ones(self.last + 1)
+        runs = np.flatnonzero(self.built()).tolist()
+        failed = sorted(self.skipped.difference(runs))
+        for before, after in pairwise(runs):
+            inside = failed[bisect_left(failed, before) : bisect_left(failed, after)]
+            if not inside:
+                continue
+            first, last = inside[0], inside[-1]
+            length = last - first + 1
+            for edge, end in ((first, before), (last, after)):
+                away = np.abs(np.arange(min(edge, end), max(edge, end) + 1) - edge)
+                chances[min(edge, end) : max(edge, end) + 1] = np.log1p(away / length) / np.log1p(abs(end - edge) / length)
+            for left, right in pairwise(inside):
+                places = np.arange(left, right + 1)
+                away = np.minimum(places - left, right - places)
+                chance = away / (away + length)
+                chances[left : right + 1] = np.where(chance < LEAST_CHANCE, 0.0, chance)
+        return chances
 
     def summary(self) -> EvidenceSummary:
         """Means and the spread of executions, outliers pulled in."""

@@ -245,6 +245,7 @@ class Search:
             session.begin({1: 1})
             session.run({1: 1})
             by_commit = {profile.commit: level(profile) for profile in session.profiles()}
+        self._skip(session, numbers, ends=False)
         found = {number: by_commit.get(self.span.commits[number], []) for number in numbers}
         return {number: values[0] for number, values in found.items() if values and values[0] > 0}
 
@@ -313,7 +314,7 @@ class Search:
             profiles = lane.session.so_far(0)
             if profiles is None:
                 lane.blocks = []
-                self._skip(lane.session, lane.numbers)
+                self._skip(lane.session, lane.numbers, ends=True)
                 continue
             measured = [Measured.of(one) for side in profiles for one in side]
             lane.blocks = self.seen.read(measured, lane.step.what, lane.step.commit)
@@ -322,16 +323,19 @@ class Search:
                     f"{self.begun.target.job} reports no usable {self.begun.target.metric}: name another --metric"
                 )
 
-    def _skip(self, session: Session, numbers: Sequence[int]) -> None:
-        """Take commits that failed out of the search; raises UnmeasurableEnd for an end, FullDisk."""
-        reasons = {failure.version: failure.reason for failure in session.failures}
+    def _skip(self, session: Session, numbers: Sequence[int], *, ends: bool) -> None:
+        """Take commits that failed out of the search; raises UnmeasurableEnd for one of the ``ends``, FullDisk."""
+        own = ("", self.cell.collector_name)  # a collector that only guides may fail
+        reasons = {failure.version: failure.reason for failure in session.failures if failure.collector in own}
         require_room(self.repository.home, reasons.values())
         for number, version in zip(numbers, session.versions, strict=True):
-            if version.name in reasons:
-                if number in (0, self.span.last):
-                    end = "GOOD" if number == 0 else "BAD"
-                    raise UnmeasurableEnd(f"{end} {version.name} cannot be measured (see above): {CURE}")
+            if version.name not in reasons:
+                continue
+            if 0 < number < self.span.last:
                 self.begun.skipped[version.commit] = reasons[version.name]
+            elif ends:
+                end = "GOOD" if number == 0 else "BAD"
+                raise UnmeasurableEnd(f"{end} {version.name} cannot be measured (see above): {CURE}")
         self.saved.write()
 
 

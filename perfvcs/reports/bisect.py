@@ -112,18 +112,28 @@ def _undecided(bisection: Bisection) -> str:
             size, cure = percent(opposite[0].effect or 0.0), "" if improvement else ": --improvement finds the commit"
             word = "better" if improvement else "worse"
             return f"nothing became {word} between {ends}, but {_other(opposite[0])} changed by {size}{cure}"
+    if why == "range":
+        return f"no more commits can be measured{_untried(bisection)}; it is one of these"
     effect = bisection.outcome and bisection.outcome.evidence.pairs and effect_of(bisection.outcome.evidence.pairs, bisection)
     size = f": {effect_text(bisection, effect)}" if effect else ""
     sentences = {
         "equal": f"{ends} do not differ{size}: there is nothing to look for",
         "unproved": f"it is not shown that {ends} differ{size}: there may be nothing to look for",
-        "range": "no more commits can be measured; it is one of these",
         "worn out": "more measuring does not settle it; what is known so far",
         "budget": "the budget is used up; what is known so far (the same command goes on)",
         "reversed": f"{bisection.span.bad[:10]} is {'worse' if improvement else 'better'} than {bisection.span.good[:10]}{size}"
         + ("" if improvement else ": --improvement finds the commit"),
     }
     return sentences[why]
+
+
+def _untried(bisection: Bisection) -> str:
+    """How many commits of the range were not tried, since those around them do not run."""
+    assert bisection.outcome is not None
+    evidence, belief = bisection.outcome.evidence, bisection.outcome.decision.belief
+    chances = evidence.chances()
+    untried = sum(not chances[place] and place not in evidence.skipped for place in belief.range()) if belief else 0
+    return f" ({untried:,} between those that do not run were not tried)" if untried else ""
 
 
 def _other(about: Change) -> str:

@@ -11,6 +11,7 @@ from test_bisect_command import ASK, history, stepped, work
 
 from perfvcs.locate import search
 from perfvcs.locate.decision import StoppingRules
+from perfvcs.repository import Repository
 
 COMMAND = [sys.executable, "-P", "-m", "perfvcs"]
 SPINNING = """
@@ -176,3 +177,49 @@ def test_git_bisect_finds_the_commit_with_our_exit_codes(project):
         cwd=project.root, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert f"{commits[5]} is the first bad commit" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("broken", "culprit"), [((5, 35), 20), ((1, 31), 12), ((9, 39), 5)])
+def test_a_run_of_thirty_commits_that_do_not_build_takes_half_as_many_builds(project, perf, tmp_path, broken, culprit):
+    built, last = tmp_path / "built", 39
+    project.configure(f'cmd = "{sys.executable} -S work.py"', top='build = ["sh build.sh"]')
+    project.write("build.sh", f"echo >> {built}; grep -q fine state\n")
+    commits = [
+        project.commit(
+            f"change {number}",
+            **{
+                "work.py": work(1.0 + 0.2 * (number >= culprit), 0.001),
+                "state": f"{'broken' if number in range(*broken) else 'fine'} {number}\n",
+            },
+        )
+        for number in range(last + 1)
+    ]
+    inside = culprit in range(broken[0], broken[1] + 1)
+    said = perf("bisect", commits[0], *ASK, "--json", code=4 if inside else 0)
+    found = json.loads(said.out)
+    failed = [row["commit"] for row in found["commits"] if row["skipped"]]
+    assert 1 <= len(failed) <= 16 and set(failed) <= set(commits[slice(*broken)])
+    assert len(built.read_text().splitlines()) <= len(failed) + 14, "what fails is built once"
+    if not inside:
+        assert [one["commit"] for one in found["named"]] == [commits[culprit]]
+        return
+    held = [row["commit"] for row in found["commits"] if row["probability"] > 0.001]
+    assert commits[culprit] in held and set(held) <= set(commits[broken[0] : broken[1] + 1])
+    assert "between those that do not run were not tried" in " ".join(perf("bisect", commits[0], *ASK, code=4).out.split())
+
+
+def test_somebody_else_who_measures_is_told_of_before_anything_is_read(project, perf):
+    commits = history(project, stepped(4, 2))
+    with Repository.find(create=True).measuring():
+        said = perf("bisect", commits[0], *ASK, code=11)
+    assert said.err.startswith("perf: process ") and "is measuring here" in said.err and len(said.err.splitlines()) == 1
+
+
+def test_what_commits_change_is_read_once_after_the_ends_and_said(project, perf):
+    commits = history(project, stepped(9, 5))
+    lines = perf("bisect", commits[0], *ASK).err.splitlines()
+    reading = [number for number, line in enumerate(lines) if line == "reading what 8 commits change"]
+    assert len(reading) == 1 and any("is there a difference" in line for line in lines[: reading[0]])
+    equal = history(project, [1.0] * 3, noise=0.001)
+    assert "reading" not in perf("bisect", equal[0], *ASK, code=4).err
+    assert "reading what 2 commits change" in perf("bisect", equal[0], "--dry-run").err

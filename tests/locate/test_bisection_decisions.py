@@ -242,6 +242,35 @@ def test_commits_that_cannot_be_measured_leave_a_range_that_holds_the_culprit():
     assert evidence.skipped <= {29, 30, 31}
 
 
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize(
+    ("broken", "culprit"), [(range(20, 50), 35), (range(20, 50), 10), (range(20, 50), 55), (range(1, 31), 9), (range(33, 63), 50)]
+)
+def test_a_run_of_commits_that_fail_is_not_tried_one_by_one(broken, culprit, exact):
+    decision, evidence = search(step_at(culprit), 8, broken=set(broken), exact=exact, spread=0.0 if exact else 0.02)
+    assert len(evidence.skipped) <= 16
+    if culprit not in broken:
+        assert decision.named == (culprit,)
+        return
+    held = decision.belief.range()
+    assert decision.step.why == "range" and culprit in held
+    assert broken[0] - 1 <= held[0] <= held[-1] <= broken[-1] + 1, "the ends of the run are known"
+
+
+def test_the_chance_of_a_commit_to_run_grows_with_its_distance_to_those_that_fail():
+    evidence = Evidence(64, skipped={20})
+    evidence.add(0.0, 0.1, 50, 0.1)
+    chances = evidence.chances()
+    assert chances[[0, 20, 50, 64]].tolist() == [1, 0, 1, 1] and (chances[50:] == 1).all()
+    assert (np.diff(chances[20:51]) > 0).all() and (np.diff(chances[:21]) < 0).all()
+    # of all lengths from 1 to 29 that a run may go on for, in equal magnitudes, those of fewer than 10
+    assert chances[30] == pytest.approx(np.log(11) / np.log(31))
+    evidence.skipped |= {29}
+    chances = evidence.chances()
+    assert chances[24] == pytest.approx(4 / 14) and chances[21] == 0, "one in eleven is not tried"
+    assert 1 - chances[33] == pytest.approx(1 - np.log(14 / 10) / np.log(31 / 10))
+
+
 def test_with_nothing_between_that_can_be_measured_all_are_in_question():
     decision, evidence = search(step_at(2, 6), 9, broken=set(range(1, 5)))
     assert decision.step.why == "range" and not decision.named

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.project import Project
-from perfvcs.locate.changes import Changes, changes
+from perfvcs.locate.changes import UNREAD, Changes, along, changes
 from perfvcs.locate.reached import Reach
 
 LIBRARY = "def work(n):\n    return n\n\ndef other():\n    return 2\n"
@@ -113,3 +115,33 @@ def test_the_working_tree_counts_where_it_is_asked_for(library):
     assert changes(found, head, found.resolve("HEAD"), working=WorkingChanges(found)).functions == {"new.py:f"}, (
         "and undone again"
     )
+
+
+def test_what_many_commits_change_is_what_each_of_them_changes(library):
+    start = library.git("rev-parse", "HEAD")
+    for number in range(20):
+        library.commit(f"{number}", **{"lib.py": LIBRARY.replace("return n", f"return n + {number}")})
+    library.commit("nothing at all")
+    library.git("rm", "--quiet", "lib.py")
+    library.commit("gone", **{"odd \t name.c": "int f(void) { return 1; }\n", "data.bin": "x"})
+    library.git("checkout", "--quiet", "-b", "side", start)
+    library.commit("aside", **{"README.md": "# Another\n"})
+    library.git("checkout", "--quiet", "main")
+    library.git("merge", "--quiet", "--no-ff", "-m", "merge", "side")
+    project = Project.find(library.root)
+    main = library.git("rev-list", "--first-parent", "--reverse", "HEAD").split()
+    for commits in (main, [library.git("rev-parse", "side"), main[-1]]):
+        assert along(project, commits) == [changes(project, *pair) for pair in pairwise(commits)]
+
+
+def test_of_more_sources_than_are_read_those_commits_come_first_that_change_little(library):
+    library.commit("both", **{"large.py": f"x = 1\n# {'x' * 5000}\n", "lib.py": LIBRARY})
+    library.commit("large", **{"large.py": f"x = 2\n# {'x' * 5000}\n", "notes.md": "a"})
+    library.commit("small", **{"lib.py": LIBRARY.replace("return n", "return n + 1")})
+    project = Project.find(library.root)
+    commits = library.git("rev-list", "--reverse", "--max-count=3", "HEAD").split()
+    large, small = along(project, commits, 1000)
+    assert small.functions == {"lib.py:work"}
+    assert [(file.path, file.why, file.matters) for file in large.files] == [("large.py", UNREAD, True), ("notes.md", "", False)]
+    assert along(project, commits, 20_000) == along(project, commits)
+    assert [file.why for one in along(project, commits, 0) for file in one.files if file.why] == [UNREAD, UNREAD]
