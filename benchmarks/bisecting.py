@@ -24,6 +24,7 @@ from perfvcs.locate.priors import Prior
 
 Array = NDArray[np.float64]
 STORED_SHARE, STORED_EXECUTIONS = 0.25, 10  # of the commits, and each of these in a session of its own
+RUN = 30  # commits that cannot be built one after another
 TOUCHING, MISSED = 0.2, 0.02  # the share of commits that touch what the benchmark runs, and of culprits that seem not to
 
 
@@ -123,8 +124,9 @@ class Row:
 
 
 def draw(
-    rng: np.random.Generator, commits: int, effects: tuple[float, ...], s: float, t: float, way: str, broken: float = 0.0
-) -> Row:
+    rng: np.random.Generator, commits: int, effects: tuple[float, ...], s: float, t: float, way: str, broken: float = 0.0,
+    run: int = 0,
+) -> Row:  # fmt: skip
     """One range with culprits of these effects, searched in a ``way``."""
     last = commits - 1
     culprits = sorted(int(one) for one in rng.choice(np.arange(1, last), len(effects), replace=False))
@@ -132,6 +134,9 @@ def draw(
     for culprit, effect in zip(culprits, effects, strict=True):
         levels[culprit:] += effect
     unbuildable = frozenset(int(one) for one in np.flatnonzero(rng.random(commits) < broken) if 0 < one < last)
+    if run:
+        begin = int(rng.integers(1, last - run + 1))
+        unbuildable = frozenset(range(begin, begin + run))
     machine = Machine(levels, s, t, rng, unbuildable)
     if way.startswith("git"):
         found = git_bisect(machine, int(way.rsplit(maxsplit=1)[-1]))
@@ -145,7 +150,7 @@ def draw(
     right = sorted(decision.named) == culprits and decision.step.why == "found"
     if not culprits:
         right = decision.step.why in ("equal", "unproved")
-    elif broken and decision.step.why == "range":
+    elif unbuildable and decision.step.why == "range":
         assert decision.belief is not None
         likely = decision.belief.range()
         right = set(culprits) <= {*likely, *decision.named}
@@ -174,7 +179,7 @@ def main() -> None:
     parser.add_argument("--draws", type=int, default=1000)
     parser.add_argument("--commits", type=int, default=64)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="one, none, two or broken")
+    parser.add_argument("--only", default="", help="one, none, two, broken or runs")
     parser.add_argument("--effect", type=float, help="only of this size: 0.02 or 0.05")
     parser.add_argument("--ways", default="", help="only ways with this word")
     asked = parser.parse_args()
@@ -203,6 +208,9 @@ def main() -> None:
         for effect in sizes:
             name = f"one culprit of {effect:+.0%}, a tenth of the commits cannot be built, s 2 %, t 2 %"
             table(name, lambda way, e=effect: given((e,), 0.02, 0.02, way, 0.1), ours, asked.draws)
+    if asked.only in ("", "runs"):
+        name = f"one culprit of +5%, {RUN} commits in a row cannot be built, s 2 %, t 2 %"
+        table(name, lambda way: given((0.05,), 0.02, 0.02, way, run=RUN), ours, asked.draws)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.change import NothingToCompare
+from perfvcs.locate.changes import changes
 from perfvcs.locate.ends import (
     CURE,
     TargetFilter,
@@ -21,7 +22,7 @@ from perfvcs.locate.ends import (
 )
 from perfvcs.locate.saved import Measuring, SavedBisections, Target
 from perfvcs.locate.span import brought, span
-from perfvcs.locate.suspicion import suspects
+from perfvcs.locate.suspicion import suspect, suspects
 from perfvcs.state import State
 
 if TYPE_CHECKING:
@@ -165,11 +166,25 @@ def bisect(
     with measuring(repository, progress, wait=request.wait) as seen:
         search.progress = seen
         found.outcome = search.run(asked.budget)
-    found.suspects = search.suspects
+    found.suspects = _looked_into(repository, between, search.suspects, found.outcome.decision.named, config)
     if asked.budget is not None:
         asked = replace(asked, budget=max(0.0, asked.budget - (monotonic() - begin)))
     found.within = _within(repository, config, found, asked, request, progress, executor)
     return found
+
+
+def _looked_into(
+    repository: Repository, span: Span, known: list[SuspectCommit] | None, named: Sequence[int], config: Config
+) -> list[SuspectCommit] | None:
+    """The suspects, of which those that are named and were not read are looked into."""
+    if known is None:
+        return None
+    for number in named:
+        if not known[number - 1].read:
+            before, commit = span.commits[number - 1 : number + 1]
+            made = changes(repository.project, before, commit)
+            known[number - 1] = suspect(commit, made, None, config.overlay)
+    return known
 
 
 class _ChosenEnds(NamedTuple):

@@ -31,11 +31,15 @@ UNTOUCHED = "changes nothing that the benchmark is known to run"
 
 @dataclass(frozen=True)
 class SuspectCommit:
-    """A commit, whether it ``touches`` what the benchmark runs, and the ``reasons``: functions and files, or why it does not."""
+    """A commit, whether it ``touches`` what the benchmark runs, and the ``reasons``: functions and files, or why it does not.
+
+    ``read``: whether all that it changes was looked into.
+    """
 
     commit: str
     touches: bool
     reasons: tuple[str, ...]
+    read: bool = True
 
 
 def suspects(
@@ -106,13 +110,15 @@ def suspect(commit: str, made: Changes, reach: Reach | None, overlay: Sequence[s
     mattering = _mattering(made, overlay)
     if not mattering:
         return SuspectCommit(commit, touches=False, reasons=(NOTHING_RUNS,))
+    read = all(file.why != UNREAD for file in mattering)
     unseen = tuple(file.path if file.why == UNREAD else f"{file.path} ({file.why})" for file in mattering if file.why)
     if reach is None:
         named = [f"{file.path}:{name}" for file in mattering for name in sorted(file.functions)]
-        return SuspectCommit(commit, touches=True, reasons=(*named, *unseen) or tuple(file.path for file in mattering))
+        reasons = (*named, *unseen) or tuple(file.path for file in mattering)
+        return SuspectCommit(commit, touches=True, reasons=reasons, read=read)
     touched = tuple(sorted(reach.touched(made)))
     if touched or unseen:
-        return SuspectCommit(commit, touches=True, reasons=(*touched, *unseen))
+        return SuspectCommit(commit, touches=True, reasons=(*touched, *unseen), read=read)
     return SuspectCommit(commit, touches=False, reasons=(UNTOUCHED,))
 
 
