@@ -1,15 +1,17 @@
-"""Whether `perf bisect` names the culprit, or the merge that brought it, in histories of many branches.
+"""Whether `perf bisect` names the culprit, or the merge that brought it, where branches meet.
 
     python benchmarks/bisecting_merges.py [--histories 300] [--seed 1]
 
-Each history is drawn by lot, in one git repository: branches, merges of two to four parents (some with `-s ours`, some that
-take a change back or make one of their own, some of which the branch is the first parent), criss-cross merges and several roots. One
-commit makes the program slower; others make it faster again. GOOD is a fast ancestor of BAD, which is slow; in most histories GOOD is
-not on the line of first parents. Measuring gives each commit's level exactly; the span, the decisions and what follows from them are
-those that are shipped.
+Each history is drawn by lot, in one git repository: branches, merges of two to four parents (some
+with `-s ours`, some that take a change back or make one of their own, some of which the branch is
+the first parent), criss-cross merges and several roots. One commit in eight makes the program
+slower, or faster again. GOOD is a fast ancestor of BAD, which is slow; in most histories GOOD is
+not on the line of first parents. Measuring gives each commit's level exactly; the span, the
+decisions and what follows from them are those that are shipped.
 
-A history is right where every commit that is named is slow, and the parent that it is compared with, one that git knows as such, is
-fast; and where what a named merge brought leads on to a commit, or to a merge, that made the change itself.
+A history is right where every commit that is named is slow, and the parent that it is compared
+with, one that git knows as such, is fast; and where what a named merge brought leads on to a
+commit, or to a merge, that made the change itself.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ TARGET = Target("work", "instructions", "work", None, "instructions", "", "lower
 
 @dataclass
 class History:
-    """Commits by number: their parents, whether each is slow, and its level; ``made`` says what is not as its parents are."""
+    """Commits by number: their parents, whether each is slow, its level, and all its ancestors."""
 
     random: Random
     parents: list[tuple[int, ...]] = field(default_factory=list)
@@ -52,12 +54,13 @@ class History:
         """One commit more; its number."""
         self.parents.append(parents)
         self.slow.append(slow)
-        self.levels.append((SLOW if slow else FAST) * self.random.uniform(1, 1.0005))  # as real commits do, none is quite alike
+        # as with real commits, no two are quite alike
+        self.levels.append((SLOW if slow else FAST) * self.random.uniform(1, 1.0005))
         self.above.append(set().union(parents, *(self.above[parent] for parent in parents)))
         return len(self.parents) - 1
 
     def merged(self, parents: tuple[int, ...]) -> bool:
-        """What git makes of the parents' levels: what one of them changed since their lines parted."""
+        """What git makes of the parents' levels: what one changed since their lines parted."""
         sides = {self.slow[parent] for parent in parents}
         if len(sides) == 1:
             return sides.pop()
@@ -75,7 +78,8 @@ class History:
 
     def _next(self, heads: list[int]) -> int:
         """One more commit, after one or several of the heads; these are no longer heads."""
-        kind = self.random.choices(("plain", "branch", "merge", "cross", "root"), (40, 20, 25, 10, 5))[0]
+        kinds = {"plain": 40, "branch": 20, "merge": 25, "cross": 10, "root": 5}
+        (kind,) = self.random.choices(list(kinds), list(kinds.values()))
         if kind == "root":
             self.drawn["roots"] += 1
             return self.add((), slow=self.random.random() < 0.3)
@@ -90,13 +94,14 @@ class History:
         """A merge of some heads, or two of the same two in either order."""
         many = 2 if cross else self.random.choices((2, 3, 4), (80, 12, 8))[0]
         chosen = self.random.sample(heads, min(many, len(heads)))
-        parents = tuple(one for one in chosen if not any(one in self.above[other] for other in chosen)) or (chosen[0],)
+        within = set().union(*(self.above[one] for one in chosen))
+        parents = tuple(one for one in chosen if one not in within)
         for one in () if cross else parents:
             heads.remove(one)
         self.drawn["octopus merges" if len(parents) > 2 else "merges"] += 1
         way = self.random.choices(("", "ours", "own"), (75, 15, 10))[0]
         slow = self.slow[parents[0]] if way == "ours" else self.merged(parents) ^ (way == "own")
-        self.drawn["merges with a change of their own, or with `-s ours`"] += slow != self.merged(parents)
+        self.drawn["merges with a change of their own"] += slow != self.merged(parents)
         if cross and len(parents) > 1:
             self.drawn["criss-cross merges"] += 1
             heads.append(self.add(parents[::-1], slow=self.merged(parents)))
@@ -112,13 +117,14 @@ class History:
 
 
 def drawn(seed: int) -> tuple[History, int, int]:
-    """A history with a good and a bad end; in three of four, the good one is not on the bad one's line of first parents, if one is."""
+    """A history with its ends; in three of four the good one is not among the bad one's first parents."""
     random = Random(seed)
     while True:
         history = History(random)
         history.grow(random.randint(LEAST, MOST))
         numbers = range(len(history.parents))
-        pairs = [(good, bad) for bad in numbers if history.slow[bad] for good in history.above[bad] if not history.slow[good]]
+        slow = [bad for bad in numbers if history.slow[bad]]
+        pairs = [(good, bad) for bad in slow for good in history.above[bad] if not history.slow[good]]
         aside = [(good, bad) for good, bad in pairs if good not in history.first_parents(bad)]
         if pairs:
             return history, *random.choice(aside if aside and random.random() < 0.75 else pairs)
@@ -142,8 +148,10 @@ def repository(folder: Path, seeds: range) -> list[Drawn]:
         for number, parents in enumerate(one.history.parents):
             stream += [f"commit refs/heads/h{place}c{number}", f"mark :{before + number}"]
             stream += [f"committer Ada <ada@example.org> {1_700_000_000 + number} +0000", "data 0"]
-            stream += [f"{'merge' if turn else 'from'} :{before + parent}" for turn, parent in enumerate(parents)]
-            stream += [f"M 100644 inline level\ndata {len(text := str(one.history.levels[number]))}", text, ""]
+            for turn, parent in enumerate(parents):
+                stream.append(f"{'merge' if turn else 'from'} :{before + parent}")
+            text = str(one.history.levels[number])
+            stream += [f"M 100644 inline level\ndata {len(text)}", text, ""]
         before += len(one.history.parents)
     marks = folder / ".git" / "marks"
     command = ["git", "fast-import", "--quiet", f"--export-marks={marks}"]
@@ -170,7 +178,8 @@ def searched(between: Span, level: Callable[[str], float]) -> Named:
     seen = Seen(between, Begun(between.good, between.bad, TARGET), exact=True)
     while (decision := decide(seen.evidence(), Prior(between.last).weights)).step.what != "ended":
         step = decision.step
-        measured = tuple(level(between.commits[number]) for number in seen.commits(step.what, step.commit))
+        numbers = seen.commits(step.what, step.commit)
+        measured = tuple(level(between.commits[number]) for number in numbers)
         seen.blocks.append(SeenBlock(step.what, step.commit, measured))
     return Named(between, decision.named, decision.step.why, len(seen.values()))
 
@@ -197,9 +206,11 @@ def faults(project: Project, one: Drawn) -> list[str]:
     inner = followed(project, outer, level)
     found = [] if outer.commits and outer.why == "found" else [f"nothing is named: {outer.why}"]
     for named in (outer, inner):
-        found += [f"{pair} is not a commit that is slow after its fast parent" for pair in _wrong(history, numbers, named)]
+        wrong = _wrong(history, numbers, named)
+        found += [f"{pair} is not a commit that is slow after its fast parent" for pair in wrong]
     if len(inner.commits) == 1:
-        before, commit = (numbers[inner.between.commits[inner.commits[0] - step]] for step in (1, 0))
+        place = inner.commits[0]
+        before, commit = (numbers[one] for one in inner.between.commits[place - 1 : place + 1])
         if len(history.parents[commit]) > 1 and not _is_own(history, commit, before):
             found.append(f"merge {commit} only brought the change")
     history.drawn["GOOD aside"] += one.good not in history.first_parents(one.bad)
@@ -209,8 +220,9 @@ def faults(project: Project, one: Drawn) -> list[str]:
 
 
 def _wrong(history: History, numbers: dict[str, int], named: Named) -> list[tuple[int, int]]:
-    """The pairs of a commit that is named and what it is compared with that are not what is claimed of them."""
-    pairs = [(numbers[named.between.commits[place]], numbers[named.between.commits[place - 1]]) for place in named.commits]
+    """The pairs of a commit that is named and its parent that are not what is claimed of them."""
+    commits = [numbers[commit] for commit in named.between.commits]
+    pairs = [(commits[place], commits[place - 1]) for place in named.commits]
     return [
         (commit, parent)
         for commit, parent in pairs
@@ -219,13 +231,11 @@ def _wrong(history: History, numbers: dict[str, int], named: Named) -> list[tupl
 
 
 def _is_own(history: History, merge: int, before: int) -> bool:
-    """Whether a merge is to blame itself: none of its other parents became slow since its line and that of ``before`` parted."""
+    """Whether a merge is to blame itself: no other parent became slow after its line left ``before``."""
     known = history.above[before] | {before}
-    for parent in history.parents[merge]:
-        common = (history.above[parent] | {parent}) & known
-        if parent not in known and history.slow[parent] and common and not history.slow[max(common)]:
-            return False
-    return True
+    others = [one for one in history.parents[merge] if one not in known and history.slow[one]]
+    common = [history.above[one] & known for one in others]
+    return all(history.slow[max(shared)] for shared in common if shared)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The commits between two others, asked of git at once: who descends from whom, and a way from one to the other."""
+"""The commits between two others: who descends from whom, and a way from one to the other."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from perfvcs.git.project import Project
 
 
 class WayCommit(NamedTuple):
-    """A commit on a way through a history (a full id), and its parents, of which one stands before it on the way."""
+    """A commit on a way through a history (a full id), and its parents: one stands before it."""
 
     commit: str
     parents: tuple[str, ...]
 
 
 def way(project: Project, ancestor: str, commit: str) -> list[WayCommit]:
-    """The commits behind an ancestor that lead to a commit (full ids), oldest first, the commit itself last; empty where none do.
+    """The commits that lead from an ancestor to a commit (full ids), oldest first, itself the last.
 
-    Each one's predecessor, or the ancestor, is a parent of it: the first of its parents that descends from the ancestor, or is it.
+    The one before each, or the ancestor, is a parent of it: the first of its parents that descends
+    from the ancestor, or is it. Empty where the ancestor is none.
     """
     ask = ("rev-list", "--ancestry-path", "--parents", f"^{ancestor}", commit)
     rows = (line.split() for line in project.git(*ask).splitlines())

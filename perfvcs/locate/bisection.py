@@ -40,14 +40,14 @@ if TYPE_CHECKING:
     from perfvcs.measure.request import Request
     from perfvcs.repository import Repository
 
-MOST_SOURCES = 6 << 20  # bytes that are read before a search: some 4 s of a processor, which spare two builds
+MOST_SOURCES = 6 << 20  # bytes that a search reads: some 4 s of a processor, which spare two builds
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the caller asks for: the ends (empty: the default ones), the target, and the ``budget`` in seconds.
+    """What the caller asks for: the ends (empty: the default ones), and the ``budget`` in seconds.
 
-    ``brought``: the ends are those of what a merge brought, which need not differ: a verdict on them says whether they do.
+    ``brought``: the ends are those of what a merge brought: a verdict says whether they differ.
     """
 
     good: str = ""
@@ -97,12 +97,13 @@ class Bisection:
 
     @property
     def innermost(self) -> Bisection:
-        """The one that names what is to blame: where a merge brought it, that of what the merge brought."""
+        """The one that names what is to blame: that of what a merge brought, where that holds it."""
         return self if self.within is None or self.within.status else self.within.innermost
 
     def parent(self, number: int) -> str:
-        """What a commit of the span is compared with, for a sentence: ``its parent``, or that one of a merge's."""
-        before, parents = self.span.commits[number - 1], self.span.merges.get(self.span.commits[number])
+        """What a commit of the span is compared with: ``its parent``, or which one of a merge's."""
+        before, commit = self.span.commits[number - 1 : number + 1]
+        parents = self.span.merges.get(commit)
         if parents is None:
             return "its parent"
         return f"its parent {before[:10]} ({parents.index(before) + 1} of {len(parents)})"
@@ -166,7 +167,8 @@ def bisect(
     with measuring(repository, progress, wait=request.wait) as seen:
         search.progress = seen
         found.outcome = search.run(asked.budget)
-    found.suspects = _looked_into(repository, between, search.suspects, found.outcome.decision.named, config)
+    named = found.outcome.decision.named
+    found.suspects = _looked_into(repository, between, search.suspects, named, config)
     if asked.budget is not None:
         asked = replace(asked, budget=max(0.0, asked.budget - (monotonic() - begin)))
     found.within = _within(repository, config, found, asked, request, progress, executor)
@@ -321,9 +323,11 @@ def _within(
     progress: Progress,
     executor: Make,
 ) -> Bisection | None:
-    """The bisection of what a merge brought, where a single merge is named: if asked for, and always of what its first parent brought.
+    """The bisection of what the only commit that is named brought as a merge, if it is one.
 
-    Of several that it brought, the first with a culprit, else the last.
+    What came by its first parent is always searched, by the others if that is asked for.
+
+    Of several that are asked for, the first with a culprit, else the last.
     """
     assert bisection.outcome is not None and bisection.target is not None
     named, target = bisection.outcome.decision.named, bisection.target
@@ -334,7 +338,8 @@ def _within(
     request = replace(request, jobs=(target.job,))
     found = None
     for good, bad in brought(repository.project, bisection.span, named[0], everything=asked.merged):
-        progress.say(f"{merge[:10]} is a merge: bisecting what it brought, {good[:10]} to {bad[:10]}")
+        ends = f"{good[:10]} to {bad[:10]}"
+        progress.say(f"{merge[:10]} is a merge: bisecting what it brought, {ends}")
         again = replace(asked, good=good, bad=bad, wanted=wanted, brought=True)
         try:
             found = bisect(repository, config, again, request, progress, executor)

@@ -24,7 +24,7 @@ SUBMODULE = "160000"
 RAW = ("-r", "-z", "--no-renames", "--full-index")
 UNREAD = "not read"  # why a source may change anything of which only that is known that it changed
 COMMITS_PER_READ = 8  # commits that one process reads at a time
-VERSIONS_KEPT = 32  # versions of sources, each of which the next commit that changes the file needs again
+VERSIONS_KEPT = 32  # of sources, each of which the next commit that changes the file needs again
 
 
 class FilePair(NamedTuple):
@@ -93,25 +93,29 @@ def changes(project: Project, old: str, new: str, *, working: WorkingChanges | N
 
 
 def along(project: Project, commits: Sequence[str], most: int | None = None) -> list[Changes]:
-    """What each of some commits (full ids) but the first changes against the one before it, in order.
+    """What each of some commits (full ids) but the first changes against the one before, in order.
 
-    At most about ``most`` bytes of sources are read, those of the commits with the least to be read first. Of the others it is known
-    which files they change, and not how.
+    At most about ``most`` bytes of sources are read, those of the commits with the least to be read
+    first. Of the others it is known which files they change, and not how.
     """
     rows = list(_rows_along(project, commits))
     read = _read_within(project, rows, most)
-    chunks = [range(start, min(start + COMMITS_PER_READ, len(rows))) for start in range(0, len(rows), COMMITS_PER_READ)]
 
     def of_chunk(chunk: range) -> list[Changes]:
-        blobs = _blobs(project, [entry for number in chunk if number in read for entry in rows[number]])
-        return [_made(rows[number], blobs) if number in read else _unread(rows[number]) for number in chunk]
+        wanted = (entry for number in read.intersection(chunk) for entry in rows[number])
+        blobs = _blobs(project, wanted)
+        made = (_made if number in read else _unread for number in chunk)
+        return [make(rows[number], blobs) for make, number in zip(made, chunk, strict=True)]
 
+    every = range(len(rows))
+    chunks = [every[start : start + COMMITS_PER_READ] for start in every[::COMMITS_PER_READ]]
     return [made for chunk in shared(of_chunk, chunks) for made in chunk]
 
 
 def _rows_along(project: Project, commits: Sequence[str]) -> Iterator[list[FilePair]]:
     """The files that each commit changes against the one before it; git is asked once."""
-    ask = "".join(f"{new} {old}\n" for old, new in pairwise(commits))  # the second is taken for the parent of the first
+    # the second of a line is taken for the parent of the first
+    ask = "".join(f"{new} {old}\n" for old, new in pairwise(commits))
     listed = project.git("diff-tree", "--stdin", "--always", *RAW, text=ask)
     found: dict[str, list[FilePair]] = {commit: [] for commit in commits[1:]}
     fields = iter(listed.split("\0"))
@@ -124,15 +128,17 @@ def _rows_along(project: Project, commits: Sequence[str]) -> Iterator[list[FileP
     yield from found.values()
 
 
-def _read_within(project: Project, rows: Sequence[Sequence[FilePair]], most: int | None) -> set[int]:
+def _read_within(project: Project, rows: Sequence[list[FilePair]], most: int | None) -> set[int]:
     """The numbers of the commits whose sources are read."""
     if most is None:
         return set(range(len(rows)))
-    wanted = [{blob for entry in row for blob in (entry.old, entry.new) if blob and language(entry.path)} for row in rows]
+    sources = [[entry for entry in row if language(entry.path)] for row in rows]
+    wanted = [{blob for entry in row for blob in (entry.old, entry.new) if blob} for row in sources]
     sizes = _sizes(project, sorted(set().union(*wanted)))
     found: set[int] = set()
     known: set[str] = set()
-    for number in sorted(range(len(rows)), key=lambda number: sum(sizes[blob] for blob in wanted[number])):
+    costs = [sum(sizes[blob] for blob in blobs) for blobs in wanted]
+    for number in sorted(range(len(rows)), key=costs.__getitem__):
         most -= sum(sizes[blob] for blob in wanted[number] - known)
         if most < 0:
             break
@@ -145,8 +151,10 @@ def _sizes(project: Project, blobs: Sequence[str]) -> dict[str, int]:
     """The bytes of each blob; 0 of one that is missing."""
     if not blobs:
         return {}
-    listed = project.git("cat-file", "--batch-check=%(objectsize)", text="".join(f"{blob}\n" for blob in blobs)).split("\n")
-    return {blob: int(size) if size.isdigit() else 0 for blob, size in zip(blobs, listed, strict=True)}
+    ask = "".join(f"{blob}\n" for blob in blobs)
+    listed = project.git("cat-file", "--batch-check=%(objectsize)", text=ask).split("\n")
+    sizes = (int(size) if size.isdigit() else 0 for size in listed)
+    return dict(zip(blobs, sizes, strict=True))
 
 
 def _made(entries: Iterable[FilePair], blobs: Mapping[str, bytes | Fault]) -> Changes:
@@ -154,10 +162,12 @@ def _made(entries: Iterable[FilePair], blobs: Mapping[str, bytes | Fault]) -> Ch
     return Changes(tuple(sorted(changed, key=lambda change: change.path)))
 
 
-def _unread(entries: Iterable[FilePair]) -> Changes:
+def _unread(entries: Iterable[FilePair], _: Mapping[str, bytes | Fault]) -> Changes:
     """The same of files of which nothing is read."""
-    made = _made(entries, {})
-    return Changes(tuple(replace(file, why=UNREAD) if file.why and language(file.path) else file for file in made.files))
+    files = _made(entries, {}).files
+    noticed = [bool(file.why and language(file.path)) for file in files]
+    pairs = zip(files, noticed, strict=True)
+    return Changes(tuple(replace(file, why=UNREAD) if seen else file for file, seen in pairs))
 
 
 def _entries(project: Project, old: str, new: str, working: WorkingChanges | None) -> Iterator[FilePair]:
@@ -181,18 +191,22 @@ def _entries(project: Project, old: str, new: str, working: WorkingChanges | Non
 def _pair(raw: str, path: str) -> FilePair:
     """A file by a line of git's raw format."""
     before, after, old, new, *_ = raw.removeprefix(":").split(" ")
-    return FilePair(path, old if old.strip("0") else "", new if new.strip("0") else "", (before, after))
+    old, new = (blob if blob.strip("0") else "" for blob in (old, new))
+    return FilePair(path, old, new, (before, after))
 
 
 def _blobs(project: Project, entries: Iterable[FilePair]) -> dict[str, bytes | Fault]:
-    """The contents of the files that are read, by blob: not of links, submodules and large files."""
+    """The contents of the files that are read, by blob: not of links, submodules, large files."""
     wanted = {
         blob: b""
         for entry in entries
         for blob, mode in zip((entry.old, entry.new), entry.modes, strict=True)
         if blob not in ("", "here") and mode in FILE_MODES and _is_read(entry.path)
     }
-    return dict(zip(wanted, Bare(project.common_dir).objects(wanted, LARGEST_SOURCE), strict=True)) if wanted else {}
+    if not wanted:
+        return {}
+    contents = Bare(project.common_dir).objects(wanted, LARGEST_SOURCE)
+    return dict(zip(wanted, contents, strict=True))
 
 
 def _sides(entry: FilePair, blobs: Mapping[str, bytes | Fault]) -> tuple[bytes | None, bytes | None]:
@@ -207,7 +221,8 @@ def _sides(entry: FilePair, blobs: Mapping[str, bytes | Fault]) -> tuple[bytes |
         found = blobs.get(blob)
         return None if isinstance(found, Fault) else found
 
-    return content(entry.old, entry.modes[0], None), content(entry.new, entry.modes[1], entry.here if entry.new else None)
+    before = content(entry.old, entry.modes[0], None)
+    return before, content(entry.new, entry.modes[1], entry.here if entry.new else None)
 
 
 def _is_read(path: str) -> bool:

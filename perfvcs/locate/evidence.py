@@ -61,9 +61,9 @@ class Evidence:
     def chances(self) -> NDArray[np.float64]:
         """The probability of each commit to run, shape (last + 1,), by those that do and do not.
 
-        Commits that fail come in runs, whose length may have any magnitude: a run of n that is known goes on for m more with the
-        probability n / (n + m). So what is tried next is the farther away the longer the run is, until its ends are known; inside
-        of it as long as a tenth of what is tried may run. Known are 1 and 0.
+        Commits that fail come in runs, of which every magnitude of length is as likely. So the next
+        one that is tried is the farther away, the longer the known run is, until its ends are known;
+        inside of it, one is tried that runs with a tenth or more. Commits that were tried have 1 or 0.
         """
         import numpy as np
 
@@ -77,13 +77,14 @@ class Evidence:
             first, last = inside[0], inside[-1]
             length = last - first + 1
             for edge, end in ((first, before), (last, after)):
-                away = np.abs(np.arange(min(edge, end), max(edge, end) + 1) - edge)
-                chances[min(edge, end) : max(edge, end) + 1] = np.log1p(away / length) / np.log1p(abs(end - edge) / length)
+                places = np.arange(min(edge, end), max(edge, end) + 1)
+                away, whole = np.abs(places - edge), abs(end - edge)
+                chances[places] = np.log1p(away / length) / np.log1p(whole / length)
             for left, right in pairwise(inside):
                 places = np.arange(left, right + 1)
                 away = np.minimum(places - left, right - places)
                 chance = away / (away + length)
-                chances[left : right + 1] = np.where(chance < LEAST_CHANCE, 0.0, chance)
+                chances[places] = np.where(chance < LEAST_CHANCE, 0.0, chance)
         return chances
 
     def summary(self) -> EvidenceSummary:

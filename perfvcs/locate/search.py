@@ -78,14 +78,15 @@ class Lane:
 
 
 class Search:
-    """Measures one cell on the commits of a span; ``begun`` is kept up to date, so that another call goes on where this one ended.
+    """Measures one cell on the commits of a span.
 
-    ``read`` gives the ``suspects``, once the ends seem to differ.
+    ``begun`` is kept up to date, so that another call goes on where this one ended. ``read`` gives the ``suspects``, once the ends seem to differ.
     """
 
     def __init__(
         self, repository: Repository, config: Config, cell: Cell, span: Span, begun: Begun, saved: SavedBisections,
-        progress: Progress, read: Callable[[Progress], list[SuspectCommit] | None], *, least: float = 0.01, seed: int | None = None,
+        progress: Progress, read: Callable[[Progress], list[SuspectCommit] | None], *,
+        least: float = 0.01, seed: int | None = None,
         executor: Make = LocalExecutor,
     ) -> None:  # fmt: skip
         self.repository, self.config, self.span, self.begun, self.saved = repository, config, span, begun, saved
@@ -142,7 +143,7 @@ class Search:
     # -- what is known --------------------------------------------------------------------------------------------------------------
 
     def _informed(self) -> Decision:
-        """The decision by what commits change, too; that is read between sessions, which are to be quiet."""
+        """The decision by what commits change, too; read between sessions, which are to be quiet."""
         decision = self._decide()
         if self._read is None or decision.belief is None:
             return decision
@@ -324,7 +325,7 @@ class Search:
                 )
 
     def _skip(self, session: Session, numbers: Sequence[int], *, ends: bool) -> None:
-        """Take commits that failed out of the search; raises UnmeasurableEnd for one of the ``ends``, FullDisk."""
+        """Take commits that failed out; raises UnmeasurableEnd for one of the ``ends``, FullDisk."""
         own = ("", self.cell.collector_name)  # a collector that only guides may fail
         reasons = {failure.version: failure.reason for failure in session.failures if failure.collector in own}
         require_room(self.repository.home, reasons.values())

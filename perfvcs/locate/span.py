@@ -1,4 +1,4 @@
-"""The commits between a good and a bad one: a way through the history, on which each commit follows one of its parents."""
+"""The commits between a good and a bad one, on a way where each follows one of its parents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_COMMITS = 100_000
 
 @dataclass(frozen=True)
 class Span:
-    """``commits`` are full ids, the good one first and the bad one last; each is a parent of the next one.
+    """``commits`` are full ids, the good one first, the bad one last; each is a parent of the next.
 
     ``merges``: the parents of those behind the good one that have several.
     """
@@ -43,13 +43,13 @@ class Span:
         return len(self.commits) - 1
 
     def beside(self, number: int) -> tuple[str, ...]:
-        """The parents of a merge that are not on the span, in git's order; none of another commit."""
+        """The parents of a merge that are not on the span, in git's order; () of another commit."""
         parents = self.merges.get(self.commits[number], ())
         return tuple(parent for parent in parents if parent != self.commits[number - 1])
 
 
 def span(project: Project, good: str, bad: str) -> Span:
-    """The span between two commits (full ids), along first parents as far as these descend from the good one.
+    """The span between two commits (full ids), by first parents as far as these lead to ``good``.
 
     Raises UsageError where the good one is not an ancestor of the bad one.
     """
@@ -59,15 +59,17 @@ def span(project: Project, good: str, bad: str) -> Span:
     if not found:
         raise UsageError(_unrelated(project, good, bad))
     if len(found) > MOST_COMMITS:
-        raise UsageError(f"{len(found):,} commits lie between {good[:10]} and {bad[:10]}: name ends closer to each other")
+        ends = f"{good[:10]} and {bad[:10]}"
+        raise UsageError(f"{len(found):,} commits lie between {ends}: name ends closer to each other")
     merges = {one.commit: one.parents for one in found if len(one.parents) > 1}
     return Span((good, *(one.commit for one in found)), merges)
 
 
 def brought(project: Project, between: Span, number: int, *, everything: bool) -> list[tuple[str, str]]:
-    """The ends of what a merge brought to the span, one pair for each of its parents beside: where their lines part, and the parent.
+    """The ends of what a merge brought: for each parent beside, where the lines part, and the parent.
 
-    Without ``everything``, only what came by its first parent. A parent that brought nothing, or has no common ancestor, has none.
+    Without ``everything``, only what came by its first parent. A parent that brought nothing, or has
+    no ancestor in common, has none.
     """
     found, on = [], between.commits[number - 1]
     for tip in between.beside(number):

@@ -31,9 +31,9 @@ UNTOUCHED = "changes nothing that the benchmark is known to run"
 
 @dataclass(frozen=True)
 class SuspectCommit:
-    """A commit, whether it ``touches`` what the benchmark runs, and the ``reasons``: functions and files, or why it does not.
+    """A commit, whether it ``touches`` what the benchmark runs, and the ``reasons``, or why not.
 
-    ``read``: whether all that it changes was looked into.
+    Reasons are functions and files. ``read``: whether all that it changes was looked into.
     """
 
     commit: str
@@ -43,22 +43,24 @@ class SuspectCommit:
 
 
 def suspects(
-    repository: Repository, span: Span, target: Target | None, config: Config, progress: Progress, most: int | None = None
-) -> list[SuspectCommit] | None:
-    """What is known of each commit after the good one, in order, by at most about ``most`` bytes of sources; None where there are too
-    many commits to be read.
+    repository: Repository, span: Span, target: Target | None, config: Config, progress: Progress,
+    most: int | None = None,
+) -> list[SuspectCommit] | None:  # fmt: skip
+    """What is known of each commit after the good one, in order; None of more than are read.
+
+    ``most`` as in ``changes.along``.
     """
     if span.last > MOST_READ:
         return None
-    progress.say(f"reading what {counted(span.last, 'commit')} {plural(span.last, 'changes', 'change')}")
+    commits = counted(span.last, "commit")
+    progress.say(f"reading what {commits} {plural(span.last, 'changes', 'change')}")
     sources = Sources(repository.project, repository.home, span.bad)
     reach = _reach(repository, span, target, config, sources) if target else None
     if reach is not None and reach.processes:
         reach = None  # what the processes run that it starts is not known
     made = along(repository.project, span.commits, most)
-    return [
-        _followed(sources, commit, change, reach, config.overlay) for commit, change in zip(span.commits[1:], made, strict=True)
-    ]
+    rows = zip(span.commits[1:], made, strict=True)
+    return [_followed(sources, commit, change, reach, config.overlay) for commit, change in rows]
 
 
 def _reach(repository: Repository, span: Span, target: Target, config: Config, sources: Sources) -> Reach | None:
@@ -96,7 +98,7 @@ def _static(span: Span, target: Target, config: Config, sources: Sources) -> Rea
 
 
 def _followed(sources: Sources, commit: str, made: Changes, reach: Reach | None, overlay: Sequence[str]) -> SuspectCommit:
-    """The same as ``suspect``, where names are followed from what a commit changes to where the ``sources`` of the bad end use them."""
+    """The same as ``suspect``, where names are followed to where ``sources`` use what changed."""
     found = suspect(commit, made, reach, overlay)
     if reach is None or found.touches or found.reasons == (NOTHING_RUNS,):
         return found
@@ -110,15 +112,16 @@ def suspect(commit: str, made: Changes, reach: Reach | None, overlay: Sequence[s
     mattering = _mattering(made, overlay)
     if not mattering:
         return SuspectCommit(commit, touches=False, reasons=(NOTHING_RUNS,))
-    read = all(file.why != UNREAD for file in mattering)
-    unseen = tuple(file.path if file.why == UNREAD else f"{file.path} ({file.why})" for file in mattering if file.why)
+    whys = {file.path: f" ({file.why})" for file in mattering if file.why}
+    unread = {file.path: "" for file in mattering if file.why == UNREAD}
+    unseen = tuple(f"{path}{why}" for path, why in (whys | unread).items())
     if reach is None:
         named = [f"{file.path}:{name}" for file in mattering for name in sorted(file.functions)]
         reasons = (*named, *unseen) or tuple(file.path for file in mattering)
-        return SuspectCommit(commit, touches=True, reasons=reasons, read=read)
+        return SuspectCommit(commit, touches=True, reasons=reasons, read=not unread)
     touched = tuple(sorted(reach.touched(made)))
     if touched or unseen:
-        return SuspectCommit(commit, touches=True, reasons=(*touched, *unseen), read=read)
+        return SuspectCommit(commit, touches=True, reasons=(*touched, *unseen), read=not unread)
     return SuspectCommit(commit, touches=False, reasons=(UNTOUCHED,))
 
 

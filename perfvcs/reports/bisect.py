@@ -64,7 +64,8 @@ def lines(repository: Repository, bisection: Bisection) -> Iterator[str]:
 
 def _of_a_merge(repository: Repository, bisection: Bisection, named: tuple[int, ...]) -> Iterator[str]:
     """What a merge that is named brought, or how that is searched."""
-    merges = [commit[:10] for place in named if (commit := bisection.span.commits[place]) in bisection.span.merges]
+    commits = (bisection.span.commits[place] for place in named)
+    merges = [commit[:10] for commit in commits if commit in bisection.span.merges]
     within = bisection.within
     if merges and within is None:
         yield from wrapped(f"note: {merges[0]} is a merge; what it brought is searched with --merged")
@@ -132,7 +133,8 @@ def _untried(bisection: Bisection) -> str:
     assert bisection.outcome is not None
     evidence, belief = bisection.outcome.evidence, bisection.outcome.decision.belief
     chances = evidence.chances()
-    untried = sum(not chances[place] and place not in evidence.skipped for place in belief.range()) if belief else 0
+    held = belief.range() if belief else []
+    untried = sum(not chances[place] and place not in evidence.skipped for place in held)
     return f" ({untried:,} between those that do not run were not tried)" if untried else ""
 
 

@@ -58,7 +58,7 @@ def _located(
 
 
 def between_them(repository: Repository, baseline: State, target: State) -> tuple[int, int]:
-    """How many commits lie on the way from one to another, and how many of these are measured; none where none leads there."""
+    """How many commits lie on the way from one to another, and how many are measured; 0 without one."""
     if baseline.commit == target.commit:
         return 0, 0
     inner = [one.commit for one in way(repository.project, baseline.commit, target.commit)[:-1]]

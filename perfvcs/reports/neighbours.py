@@ -152,10 +152,11 @@ def _folded(checks: Sequence[Check]) -> Iterator[str]:
 def neighbours(
     repository: Repository, span: str, *, method: str = "auto", delta: float | None = None, within: float | None = None
 ) -> Neighbours:
-    """The checks along ``A..B``: of A and the commits since then that lead to B, each a parent of the next, those that have profiles.
+    """The checks along ``A..B``: of A and the commits that lead to B, those that have profiles.
 
-    Where A is not an ancestor of B, from where their lines part. Raises UsageError for what is not a range, and NothingToCompare where
-    fewer than two commits of it were measured.
+    Each is a parent of the next. Where A is not an ancestor of B, they begin where the lines part.
+    Raises UsageError for what is not a range, and NothingToCompare where fewer than two commits of
+    it were measured.
     """
     old, _, new = span.partition("..")
     if new.startswith("."):
@@ -164,7 +165,8 @@ def neighbours(
     start, end = project.resolve(old or "HEAD"), project.resolve(new or "HEAD")
     commits = [start, *(one.commit for one in way(project, start, end))]
     if len(commits) == 1:
-        since = project.git("rev-list", "--first-parent", "--parents", f"{start}..{end}").split("\n")
+        ask = ("rev-list", "--first-parent", "--parents", f"{start}..{end}")
+        since = project.git(*ask).split("\n")
         if not since[0]:
             raise UsageError(f"`{span}` holds no commits: is it the wrong way round?")
         commits = [*since[-1].split()[1:2], *(line.split()[0] for line in reversed(since))]

@@ -1,4 +1,4 @@
-"""``perf bisect`` in histories of several branches and roots: every commit that is named is compared with a parent of its own."""
+"""``perf bisect`` where branches and roots meet: what is named is compared with a parent of its own."""
 
 import json
 from pathlib import Path
@@ -39,7 +39,8 @@ def test_in_drawn_histories_the_culprit_or_its_merge_is_named(tmp_path):
     project = Checkout.find(tmp_path / "histories")
     assert [fault for one in histories for fault in merges.faults(project, one)] == []
     assert sum(one.history.drawn["GOOD aside"] for one in histories) > 20
-    assert all(sum(one.history.drawn[kind] for one in histories) for kind in ("octopus merges", "criss-cross merges", "roots"))
+    for kind in ("octopus merges", "criss-cross merges", "roots"):
+        assert any(one.history.drawn[kind] for one in histories)
 
 
 def test_a_merge_that_loses_what_good_has_is_named_and_not_the_commit_before_it(project, perf):
@@ -67,7 +68,8 @@ def test_what_the_first_parent_of_a_merge_brought_is_searched_too(project, perf)
     project.git("checkout", "--quiet", "-b", "release")
     good = project.commit("release 1.0", version="1.0")
     project.git("checkout", "--quiet", "main")
-    commits += [project.commit("one", one="x"), level(project, "the culprit", 1.2), project.commit("three", three="x")]
+    commits += [project.commit("one", one="x"), level(project, "the culprit", 1.2)]
+    commits += [project.commit("three", three="x")]
     merge = merged(project, "merge the release", "release")
     project.commit("after", after="x")
     document = found(perf, good)
@@ -82,7 +84,8 @@ def test_a_root_of_another_history_is_not_compared_with_good(project, perf):
     good = level(project, "a history of its own", 1.0)
     project.git("checkout", "--quiet", "--orphan", "other")
     root = level(project, "another root", 1.2)
-    merge = merged(project, "both in one", "main", ways=("-s", "ours", "--allow-unrelated-histories"))
+    ways = ("-s", "ours", "--allow-unrelated-histories")
+    merge = merged(project, "both in one", "main", ways=ways)
     document = found(perf, good)
     assert named(document) == [(merge, good)] and document["within"] is None
     assert root not in [one["commit"] for one in document["commits"]]
@@ -118,7 +121,7 @@ def test_a_branch_that_does_not_run_the_benchmark_leaves_the_merge_named(project
 
 
 def test_what_was_measured_for_another_way_between_the_ends_does_not_count(project, perf):
-    """As versions before did, which took GOOD for the parent of the oldest commit on the line of first parents."""
+    """As versions before did, which took GOOD for the parent of the oldest commit in between."""
     project.configure(SECONDS)
     level(project, "slow", 1.3)
     project.git("checkout", "--quiet", "-b", "side")
@@ -150,12 +153,13 @@ def test_a_way_keeps_to_first_parents_as_far_as_they_lead_back(project, checkout
     merge = merged(project, "merge", "side")
     end = project.commit("end", end="x")
     assert [one.commit for one in way(checkout, start, end)] == [on, merge, end]
-    assert [(one.commit, one.parents) for one in way(checkout, side, end)] == [(merge, (on, side)), (end, (merge,))]
+    assert way(checkout, side, end) == [(merge, (on, side)), (end, (merge,))]
     assert way(checkout, end, start) == [] and way(checkout, on, side) == []
     between = span(checkout, side, end)
-    assert between.merges == {merge: (on, side)} and between.beside(1) == (on,) and between.beside(2) == ()
+    assert between.merges == {merge: (on, side)}
+    assert between.beside(1) == (on,) and between.beside(2) == ()
     assert brought(checkout, between, 1, everything=False) == [(start, on)]
     assert brought(checkout, span(checkout, start, end), 2, everything=False) == []
     assert brought(checkout, span(checkout, start, end), 2, everything=True) == [(start, side)]
-    with pytest.raises(UsageError, match=f"from where their lines part it is perf bisect {start[:10]} {on[:10]}"):
+    with pytest.raises(UsageError, match=f"lines part it is perf bisect {start[:10]} {on[:10]}"):
         span(checkout, side, on)
