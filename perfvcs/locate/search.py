@@ -80,7 +80,8 @@ class Lane:
 class Search:
     """Measures one cell on the commits of a span.
 
-    ``begun`` is kept up to date, so that another call goes on where this one ended. ``read`` gives the ``suspects``, once the ends seem to differ.
+    ``begun`` is kept up to date, so that another call goes on where this one ended. ``read`` gives
+    the ``suspects``, once the ends seem to differ.
     """
 
     def __init__(

@@ -222,6 +222,6 @@ def test_what_commits_change_is_read_once_after_the_ends_and_said(project, perf)
     lines = perf("bisect", commits[0], *ASK).err.splitlines()
     assert lines.count(line := "reading what 8 commits change") == 1
     assert any("is there a difference" in before for before in lines[: lines.index(line)])
-    equal = history(project, [1.0] * 3, noise=0.001)
+    equal = history(project, [1.0] * 3, noise=0.0)
     assert "reading" not in perf("bisect", equal[0], *ASK, code=4).err
     assert "reading what 2 commits change" in perf("bisect", equal[0], "--dry-run").err
