@@ -90,7 +90,7 @@ def decide(seen: Evidence, weights: Weights, rules: StoppingRules | None = None)
         return decision(NextStep("ended", why="reversed"))
     if not proved and len(seen.pairs) >= rules.most_pairs:
         return decision(NextStep("ended", why="unproved"))
-    if not proved and summary.effect**2 < LIKELY**2 * 2 * summary.variance / summary.pairs:
+    if not proved and summary.effect**2 <= LIKELY**2 * 2 * summary.variance / summary.pairs:
         return decision(NextStep("pair"))
     belief = believe(summary, weights(summary.effect))
     named = _named(seen, belief, summary)

@@ -208,6 +208,13 @@ def test_ends_that_do_not_differ_have_nothing_to_look_for():
     assert len(evidence.candidates) <= 2
 
 
+def test_values_that_do_not_vary_at_all_are_equal_ends():
+    decision, evidence = search(np.zeros(8), 5, spread=0.0)
+    assert (decision.step.why, decision.named) == ("equal", ()) and len(evidence.pairs) <= 8
+    evidence = Evidence(2, pairs=[0.0] * 4)
+    assert decide(evidence, even(2)).step.what == "pair"
+
+
 def test_pairs_of_single_commits_count_in_the_proof():
     rng, evidence = np.random.default_rng(4), Evidence(8)
     for away in rng.normal(0, 0.02, 5):
