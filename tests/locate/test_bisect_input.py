@@ -69,7 +69,7 @@ def test_a_range_of_ten_thousand_commits_takes_as_many_builds_as_halving(project
     assert found["built"] <= 24
 
 
-def test_a_submodule_that_moves_is_a_suspect_and_is_found(project, perf, tmp_path):
+def test_a_submodule_that_moves_is_a_suspect_and_is_found(project, perf, tmp_path, monkeypatch):
     inner = tmp_path / "inner"
     project.git("init", "--quiet", "--initial-branch=main", str(inner))
 
@@ -92,7 +92,7 @@ def test_a_submodule_that_moves_is_a_suspect_and_is_found(project, perf, tmp_pat
     commits.append(project.commit("more documents", **{"README.md": "b"}))
     said = perf("bisect", commits[0], "--dry-run").out
     assert commits[2][:10] in said and "inner" in said and "1 suspect" in said
-    project.git("config", "--global", "protocol.file.allow", "always")
+    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "file")
     assert perf("bisect", commits[0], *ASK, "--quiet").out == f"{commits[2]}\n"
 
 
