@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
 
-from perfvcs.locate.parts import Function, Parts, Statement, digest
+from perfvcs.locate.heads import KEYWORDS, NAME, Head, Word, declares, head, opens_data, scope_name
+from perfvcs.locate.parts import COMPUTED, Function, Parts, Statement, digest, words_of
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|\\\r?\n|//(?:[^\n\\]|\\.|\\\n)*|/\*.*?\*/)
@@ -19,30 +19,10 @@ _TOKEN = re.compile(
 )
 _INCLUDE = re.compile(r'\s*#\s*(?:include|import|include_next)\s*(?:"([^"\n]+)"|<([^>\n]+)>)?')
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\\\r?\n", re.DOTALL)
-_NAME = re.compile(r"[A-Za-z_$]\w*")
-KEYWORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-alignas alignof asm auto bool break case catch char class const constexpr consteval constinit const_cast continue decltype default
-delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable namespace
-new noexcept nullptr operator private protected public register reinterpret_cast restrict return short signed sizeof static
-static_assert static_cast struct switch template this throw true try typedef typeid typename union unsigned using virtual void
-volatile while define undef include ifdef ifndef endif elif pragma defined size_t NULL std
-        """,
-    )
-)
-_NO_FUNCTION = frozenset(
-    {
-        "if", "for", "while", "switch", "catch", "return", "sizeof", "do", "else", "__attribute__", "__declspec", "alignas", "decltype",
-        "noexcept", "requires",
-    }
-)  # fmt: skip
-
-
-class _Word(NamedTuple):
-    kind: str
-    text: str
+_TEXT = re.compile(r'"([^"\n]*)"')
+LONGEST_HEAD = 2000  # words
+MOST_SCOPES = 100  # that are open at once
+_CONDITIONAL = re.compile(r"\s*#\s*(?:if|el|endif)")
 
 
 def parts(source: bytes) -> Parts | None:
@@ -51,72 +31,100 @@ def parts(source: bytes) -> Parts | None:
     return _Reader(list(_words(text))).read()
 
 
-def _words(text: str) -> Iterator[_Word]:
+def _words(text: str) -> Iterator[Word]:
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or ""
         if kind == "mark":
             kind = "text"
         if kind != "space":
-            yield _Word(kind, match[0])
+            yield Word(kind, match[0])
 
 
 class _Reader:
     """Cuts the words of a file into parts."""
 
-    def __init__(self, words: list[_Word]) -> None:
+    def __init__(self, words: list[Word]) -> None:
         self.words = words
         self.functions: dict[str, Function] = {}
         self.statements: list[Statement] = []
         self.uses: dict[str, None] = {}
+        self.macros: dict[str, None] = {}
         self.conditions: list[str] = []
+        self._begin()
+
+    def _begin(self, *, behind_type: bool = False) -> None:
+        """Begin a chunk: the words of what has not ended yet; it is ``torn`` where a condition begins or ends inside of it."""
+        self.chunk: list[Word] = []
+        self.open = 0  # round brackets
+        self.torn = False
+        self.behind_type = behind_type  # so that a single name is a variable
 
     def read(self) -> Parts | None:
         place, scopes = 0, [""]
-        chunk: list[_Word] = []
-        depth: list[int] = []  # of the scopes that are open
+        ends: list[tuple[int, bool]] = []  # of the scopes that are open, and whether they are types
         while place < len(self.words):
             kind, text = self.words[place]
             if kind == "directive":
+                if all(word.text == word.text.upper() and word.kind == "name" for word in self.chunk):
+                    self._statement(scopes[-1])  # macros that stand alone
+                self.torn = self.torn or bool(self.chunk and _CONDITIONAL.match(text))
                 self._directive(text)
-                place += 1
             elif text == "{":
-                end = self._closing(place)
-                if end is None:
+                end, crossed = self._closing(place)
+                if end is None or len(ends) > MOST_SCOPES:
                     return None
-                if (name := _scope(chunk)) is not None:
+                self.torn = self.torn or crossed
+                name = None if self._in_brackets else scope_name(self.chunk)
+                if name is not None:
                     scopes.append(f"{scopes[-1]}{name}::" if name else scopes[-1])
-                    depth.append(end)
+                    ends.append((end, not {"class", "struct", "union"}.isdisjoint(_texts(self.chunk))))
                     if name:
-                        self._statement(chunk, scopes[-2])
-                    chunk = []
-                    place += 1
-                elif (function := _function(chunk)) and _ends_here(self.words, end):
-                    self._function(scopes[-1] + function, [*chunk, *self.words[place : end + 1]])
-                    chunk = []
-                    place = end + 1
+                        self._statement(scopes[-2])
+                    self._begin()
                 else:
-                    chunk += self.words[place : end + 1]
-                    place = end + 1
+                    self._block(place, end, scopes[-1])
+                    place = end
             elif text == "}":
-                if not depth or depth[-1] != place:
+                if not ends or ends[-1][0] != place:
                     return None
-                depth.pop()
-                self._statement(chunk, scopes.pop())
-                chunk = []
-                place += 1
+                self._statement(scopes.pop())
+                self._begin(behind_type=ends.pop()[1])
+            elif text == ";":
+                self._statement(scopes[-1])
             else:
-                if text == ";":
-                    self._statement(chunk, scopes[-1])
-                    chunk = []
-                else:
-                    chunk.append(self.words[place])
-                place += 1
-        self._statement(chunk, scopes[-1])
-        return Parts("c", self.functions, tuple(self.statements), tuple(self.uses)) if not depth else None
+                self.chunk.append(self.words[place])
+                self.open += (text == "(") - (text == ")")
+            place += 1
+        self._statement(scopes[-1])
+        if ends:
+            return None
+        return Parts("c", self.functions, tuple(self.statements), tuple(self.uses), tuple(self.macros))
 
-    def _closing(self, start: int) -> int | None:
-        """The brace that closes another; branches of a condition are alternatives, of which the first one counts."""
-        depth = 0
+    @property
+    def _in_brackets(self) -> bool:
+        return self.open > 0 or len(self.chunk) > LONGEST_HEAD
+
+    def _block(self, start: int, end: int, scope: str) -> None:
+        """What stands in braces that are no scope: a function's body, or a part of something else."""
+        following = self.words[end + 1].text if end + 1 < len(self.words) else ""
+        before = self.chunk[-1] if self.chunk else Word("", "")
+        found = None if self._in_brackets or self.torn else head(self.chunk, scope)
+        initialises = found is not None and ":" in found.after and (before.kind == "name" or before.text == ">")
+        is_data = self._in_brackets or (found is None and opens_data(self.chunk))
+        self.chunk += self.words[start : end + 1]
+        if is_data or following in (",", ")", "]", "=", ".") or (initialises and following == "{"):
+            return
+        if found is not None and not initialises:
+            self._function(scope, found)
+        elif found is not None or following != ";":
+            self._unclear(scope)
+
+    def _closing(self, start: int) -> tuple[int | None, bool]:
+        """The brace that closes another; branches of a condition are alternatives, of which the first one counts.
+
+        Second, whether a condition around the one at ``start`` goes on before the other, so that they may belong to several heads.
+        """
+        depth, crossed = 0, False
         branches: list[
             tuple[int, int | None]
         ] = []  # of each open condition the depth where it begins, and that after its first branch
@@ -127,6 +135,7 @@ class _Reader:
                 if word.startswith("if"):
                     branches.append((depth, None))
                 elif word.startswith(("else", "elif")):
+                    crossed = crossed or not branches
                     begin, end = branches.pop() if branches else (depth, None)
                     branches.append((begin, depth if end is None else end))
                     depth = begin
@@ -136,8 +145,8 @@ class _Reader:
             elif kind == "other" and text in "{}":
                 depth += 1 if text == "{" else -1
                 if not depth:
-                    return number
-        return None
+                    return number, crossed
+        return None, crossed
 
     def _directive(self, text: str) -> None:
         if found := _INCLUDE.match(text):
@@ -150,7 +159,7 @@ class _Reader:
         words = plain.replace("#", " ", 1).split()
         if not words:
             return
-        names = [name for name in _NAME.findall(plain) if name not in KEYWORDS]
+        names = [name for name in NAME.findall(plain) if name not in KEYWORDS]
         if words[0] in ("if", "ifdef", "ifndef"):
             self.conditions.append(" ".join(words))
         elif words[0] in ("else", "elif") and self.conditions:
@@ -158,89 +167,73 @@ class _Reader:
         elif words[0] == "endif" and self.conditions:
             self.conditions.pop()
         elif words[0] in ("define", "undef"):
-            self._add("", words, names[:1], names[1:])
+            self.macros.update(dict.fromkeys(names[:1]))
+            self._add("", words, names[:1], [*names[1:], *_named(text), *([COMPUTED] if "##" in text else [])])
         else:
             self._add("", words, names, effect=True)
 
-    def _function(self, name: str, words: list[_Word]) -> None:
-        texts = [word.text if word.kind != "directive" else " ".join(_COMMENT.sub(" ", word.text).split()) for word in words]
-        names = {found for word in words if word.kind in ("name", "directive") for found in _NAME.findall(word.text)} - KEYWORDS
+    def _function(self, scope: str, found: Head) -> None:
+        name, chunk = scope + found.name, self.chunk
+        self._inner()
+        own = digest([*self.conditions, *_texts(chunk)])
+        names = set(_mentions(chunk, found.parameters)) - KEYWORDS
         names.discard(name.rpartition("::")[2])
-        found = digest([*self.conditions, *texts])
         if known := self.functions.get(name):  # overloaded, or for several platforms
-            found, names = digest([known.digest, found]), names.union(known.mentions)
-        self.functions[name] = Function(found, tuple(sorted(names)))
-        self.statements.append(Statement("", digest(["function", name]), (name.rpartition("::")[2],), (), False, False, name))
+            own, names = digest([known.digest, own]), names.union(known.mentions)
+        self.functions[name] = Function(own, tuple(sorted(names)))
+        self.statements.append(Statement("", digest(["function", name]), (name.rpartition("::")[2],), (), function=name))
+        self._begin()
 
-    def _statement(self, chunk: list[_Word], scope: str) -> None:
+    def _statement(self, scope: str) -> None:
         """A declaration: any name in it may mean something else where it changes."""
-        if chunk:
-            names = [word.text for word in chunk if word.kind == "name" and word.text not in KEYWORDS]
-            self._add(scope, [word.text for word in chunk], names, names)
+        own = [Word("name", "struct"), *self.chunk] if self.behind_type else self.chunk
+        if self.chunk and (self.torn or (scope_name(self.chunk) is None and not declares(own, scope))):
+            self._unclear(scope)
+        elif self.chunk:
+            self._inner()
+            names = [word.text for word in self.chunk if word.kind == "name" and word.text not in KEYWORDS]
+            self._add(scope, _texts(self.chunk), names, set(_mentions(self.chunk)) - KEYWORDS)
+        self._begin()
+
+    def _unclear(self, scope: str) -> None:
+        """A macro may have made it: nobody knows what it defines, nor who runs that."""
+        self._inner()
+        names = [name for name in _mentions(self.chunk) if name not in KEYWORDS]
+        self._add(scope, _texts(self.chunk), names, names, unclear=True)
+        self._begin()
+
+    def _inner(self) -> None:
+        """What directives inside of the chunk mean for all that follows."""
+        for word in self.chunk:
+            if word.kind == "directive" and not _CONDITIONAL.match(word.text):
+                self._directive(word.text)
 
     def _add(
-        self, scope: str, words: list[str], binds: list[str], mentions: list[str] | None = None, *, effect: bool = False
-    ) -> None:
+        self, scope: str, words: list[str], binds: list[str], mentions: Iterable[str] = (), *, effect: bool = False,
+        unclear: bool = False,
+    ) -> None:  # fmt: skip
         found = digest([*self.conditions, scope, *words])
-        self.statements.append(Statement("", found, tuple(dict.fromkeys(binds)), tuple(dict.fromkeys(mentions or ())), effect))
+        self.statements.append(Statement("", found, tuple(dict.fromkeys(binds)), tuple(dict.fromkeys(mentions)), effect, unclear=unclear))
 
 
-def _scope(chunk: list[_Word]) -> str | None:
-    """The name of what a brace opens that holds functions: a namespace, class or struct; None for anything else."""
-    texts = [word.text for word in chunk]
-    if texts[:1] == ["extern"] and len(texts) == 2 and chunk[1].kind == "text":
-        return ""
-    if "namespace" in texts and "=" not in texts:
-        return "::".join(word.text for word in chunk[texts.index("namespace") + 1 :] if word.kind == "name")
-    for keyword in ("class", "struct", "union"):
-        if keyword in texts and "(" not in texts and "=" not in texts and "enum" not in texts:
-            after = texts.index(keyword) + 1
-            own = texts[after : texts.index(":", after) if ":" in texts[after:] else None]
-            names = [text for text in own if _NAME.fullmatch(text) and text not in KEYWORDS and text != "final"]
-            return names[-1] if names else None
-    return None
+def _texts(words: Sequence[Word]) -> list[str]:
+    return [word.text if word.kind != "directive" else " ".join(_COMMENT.sub(" ", word.text).split()) for word in words]
 
 
-def _function(chunk: list[_Word]) -> str:
-    """The name of the function whose body follows; empty where none does."""
-    texts = [word.text for word in chunk]
-    if "operator" in texts and "(" in texts[texts.index("operator") + 2 :]:
-        place = texts.index("operator")
-        return "operator" + "".join(texts[place + 1 : texts.index("(", place + 2)])
-    depth = 0
-    for number, text in enumerate(texts):
-        if text == "(":
-            known = number and chunk[number - 1].kind == "name" and texts[number - 1] not in _NO_FUNCTION
-            if not depth and known and not (texts[number - 1].isupper() and _names_type(chunk, number)):
-                return _qualified(chunk, number - 1)
-            depth += 1
-        elif text == ")":
-            depth -= 1
-        elif text == "=" and not depth:
-            return ""
-    return ""
+def _mentions(words: Sequence[Word], parameters: frozenset[str] = frozenset()) -> Iterator[str]:
+    """The names in some words, also of files; a parameter is not the function of its name, unless it is called."""
+    for before, word, following in zip([Word("", ""), *words], words, [*words[1:], Word("", "")], strict=False):
+        if word.kind == "directive":
+            yield from NAME.findall(word.text)
+        elif word.kind == "text":
+            yield from words_of(word.text.partition('"')[2].rstrip('"'))
+        elif word.kind == "name" and (
+            word.text not in parameters or following.text == "(" or before.text in (".", "->", "::")
+        ):
+            yield word.text
 
 
-def _names_type(chunk: list[_Word], start: int) -> bool:
-    """Whether the brackets that open at ``start`` are a macro's about the type, as in ``EXPORT(char *) name(int a)``."""
-    depth = 0
-    for number in range(start, len(chunk)):
-        depth += (chunk[number].text == "(") - (chunk[number].text == ")")
-        if not depth:
-            rest = [word for word in chunk[number + 1 :] if word.text not in ("*", "&", "::", "~")]
-            names = next((place for place, word in enumerate(rest) if word.kind != "name"), len(rest))
-            return bool(names) and names < len(rest) and rest[names].text == "(" and not rest[names - 1].text.isupper()
-    return False
-
-
-def _qualified(chunk: list[_Word], last: int) -> str:
-    """A name with the classes and namespaces before it."""
-    name, before = chunk[last].text, last
-    while before >= 2 and chunk[before - 1].text == "::" and chunk[before - 2].kind == "name":
-        name, before = f"{chunk[before - 2].text}::{name}", before - 2
-    return f"~{name}" if before and chunk[before - 1].text == "~" else name
-
-
-def _ends_here(words: list[_Word], end: int) -> bool:
-    """Whether a brace ends a function: an initialiser is followed by a comma, a semicolon or an operator."""
-    return end + 1 >= len(words) or words[end + 1].text not in (",", ")", "]", "=", ".")
+def _named(text: str) -> Iterator[str]:
+    """The names in the strings of a directive."""
+    for found in _TEXT.findall(text):
+        yield from words_of(found)

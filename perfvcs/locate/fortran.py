@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from perfvcs.locate.parts import Function, Parts, Statement, digest
+from perfvcs.locate.parts import COMPUTED, Function, Parts, Statement, digest
 from perfvcs.text.lines import source_lines
 
 _NAME = re.compile(r"[a-z]\w*")
@@ -29,7 +29,15 @@ _PROCEDURE = re.compile(
 )
 _PROGRAM = re.compile(r"(program|module|submodule\s*\([^)]*\)|block\s*data)\s*([a-z]\w*)?$")
 _USE = re.compile(r"use\b\s*(?:,\s*(?:non_)?intrinsic\s*)?(?:::)?\s*([a-z]\w*)")
-_END = re.compile(r"end\s*(subroutine|function|program|module|submodule|procedure|block\s*data|interface)?\b\s*([a-z]\w*)?$")
+_END = re.compile(r"end\s*(?:(subroutine|function|program|module|submodule|procedure|block\s*data)\b\s*(?:[a-z]\w*)?)?$")
+_ENTRY = re.compile(r"entry\s+([a-z]\w*)")
+_DECLARATION = re.compile(
+    r"(?:use|implicit|parameter|private|public|save|contains|data|common|dimension|external|intrinsic|equivalence|namelist|include|import"
+    r"|format|type|class|integer|real|double|complex|logical|character|allocatable|pointer|target|protected|volatile|enum|enumerator"
+    r"|procedure|generic|sequence|abstract|end\s*(?:type|enum))\b"
+)
+_IMPLICIT = re.compile(r"\b(?:operator|assignment)\s*\(|\bfinal\b")  # what is called without its name
+_OPENED = dict.fromkeys(("subroutine", "function", "procedure"), "procedure")  # what an `end` closes
 _INTERFACE = re.compile(r"(abstract\s+)?interface\b")
 _INCLUDE = re.compile(r"\s*#?\s*include\s*['\"<]([^'\"<>]+)['\">]", re.IGNORECASE)
 
@@ -48,7 +56,7 @@ class _Reader:
 
     def read(self, text: str) -> Parts | None:
         units: list[tuple[str, str, list[str]]] = []  # kind, name and lines of the procedures and modules that are open
-        interfaces = 0
+        interface: list[str] = []
         for line in _lines(text):
             if found := _INCLUDE.match(line):
                 self.uses[found[1]] = None
@@ -57,37 +65,46 @@ class _Reader:
             plain = line.lower()
             bare = _STRING.sub("''", plain).strip()
             if bare.startswith("#"):
-                self._add(bare.split(), _NAME.findall(bare), effect=True)
+                names = _NAME.findall(bare)
+                self._add(bare.split(), names, [*names, *([COMPUTED] if "##" in bare else [])], effect=True)
                 continue
             if found := _USE.match(bare):
                 self.uses[found[1]] = None
-            if found := _INTERFACE.match(bare):
-                interfaces += 1
-            elif interfaces and re.match(r"end\s*interface", bare):
-                interfaces -= 1
-            elif not interfaces and (found := _PROCEDURE.match(bare)):
+            if interface or _INTERFACE.match(bare):
+                interface.append(bare)
+                if re.match(r"end\s*interface", bare):
+                    self._declaration(" ".join(interface))
+                    interface = []
+            elif found := _PROCEDURE.match(bare):
                 units.append(("procedure", found[2], [plain]))
-                continue
-            elif not interfaces and (found := _PROGRAM.match(bare)) and not bare.startswith("module procedure"):
+            elif (found := _PROGRAM.match(bare)) and not bare.startswith("module procedure"):
                 name = found[2] or found[1]
-                units.append((found[1].split("(")[0].strip(), name, []))
+                units.append((found[1].split("(")[0].split()[0], name, []))
                 if found[1] == "module":
                     self.provides.append(name)
                 self._add([found[1], name], [name])
-                continue
-            elif not interfaces and units and (found := _END.match(bare)) and found[1] != "interface":
+            elif found := _END.match(bare):
+                if not units or (found[1] and _OPENED.get(found[1], found[1].split()[0]) != units[-1][0]):
+                    return None  # a macro began it, or nothing that is known here
                 self._close(units)
-                continue
-            if units and units[-1][0] in ("procedure", "program"):
+            elif units and units[-1][0] in ("procedure", "program"):
                 units[-1][2].append(plain)
+                if found := _ENTRY.match(bare):
+                    self._add([bare], [found[1]], [units[-1][1]])
             elif bare not in ("contains", "implicit none"):
-                names = [name for name in _NAME.findall(bare) if name not in KEYWORDS]
-                self._add([plain], names, names)
-        if units and units[-1][0] == "procedure":
+                self._declaration(plain)
+        if interface or (units and units[-1][0] == "procedure"):
             return None
         while units:
             self._close(units)
         return Parts("fortran", self.functions, tuple(self.statements), tuple(self.uses), tuple(self.provides))
+
+    def _declaration(self, plain: str) -> None:
+        """What stands outside of procedures; a macro may have made what does not declare anything."""
+        bare = _STRING.sub("''", plain)
+        names = [name for name in _NAME.findall(bare) if name not in KEYWORDS]
+        known = "::" in bare or _DECLARATION.match(bare) or _INTERFACE.match(bare)
+        self._add([plain], names, names, unclear=not known or bool(_IMPLICIT.search(bare)))
 
     def _close(self, units: list[tuple[str, str, list[str]]]) -> None:
         kind, name, lines = units.pop()
@@ -104,10 +121,11 @@ class _Reader:
         self.functions[name] = Function(found, tuple(sorted(names)))
         self.statements.append(Statement("", digest([kind, name]), (name,), (), False, False, name))
 
-    def _add(self, words: list[str], binds: list[str], mentions: list[str] | None = None, *, effect: bool = False) -> None:
-        self.statements.append(
-            Statement("", digest(words), tuple(dict.fromkeys(binds)), tuple(dict.fromkeys(mentions or ())), effect)
-        )
+    def _add(
+        self, words: list[str], binds: list[str], mentions: Iterable[str] = (), *, effect: bool = False, unclear: bool = False
+    ) -> None:
+        names = tuple(dict.fromkeys(binds)), tuple(dict.fromkeys(mentions))
+        self.statements.append(Statement("", digest(words), *names, effect, unclear=unclear))
 
 
 def _lines(text: str) -> Iterator[str]:

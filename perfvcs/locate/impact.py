@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from perfvcs.locate.changes import Changes, FileChange
+from perfvcs.locate.changes import Changes, FileChange, unsure
 from perfvcs.locate.files import is_build, is_document
+from perfvcs.locate.outline import last_name
 from perfvcs.locate.parts import COMPUTED, GLOBAL, LISTING, Parts, Statement
 from perfvcs.locate.python import CALLED_BY_NAME
 from perfvcs.locate.reached import outer
@@ -106,6 +107,8 @@ class _Closure:
         if (file.added or file.removed) and path.rpartition("/")[2] == CONFIGURES:
             self.found.everything[path] = "pytest loads it by itself"
         for name in file.functions:
+            if language(path) == "c" and (macro := self._macro(name)):
+                self.found.everything[path] = f"{last_name(name)} is a macro, too, in {macro}"
             self.found.functions[f"{path}:{name}"] = f"{name} changed"
             if name in self.outside.get(path, ()):
                 self._ran_while_loading(path, name, f"{name}, which runs while {path} is loaded, changed")
@@ -115,6 +118,12 @@ class _Closure:
                 continue
             self.found.loaded[path] = f"{path} changed outside of functions"
             self._changed(path, statement, "")
+
+    def _macro(self, function: str) -> str:
+        """The file that defines a macro of a function's name; empty where none does."""
+        name = last_name(function)
+        paths = (path for path in self.sources.naming((name,)) if language(path) == "c")
+        return next((path for path in paths if name in _provided(self.sources.parts(path))), "")
 
     def _ran_while_loading(self, path: str, name: str, reason: str) -> None:
         """What a function gave while modules were loaded may be something else now."""
@@ -128,6 +137,8 @@ class _Closure:
         """A statement outside of functions gives something else."""
         if statement.main:
             return
+        if statement.unclear:
+            self.found.everything.setdefault(path, unsure(statement.binds))
         if statement.effect:
             said = because or f"{path} does something else when it is loaded"
             for place in (path, *self.sources.used_by.get(path, ())):  # a new file is known by those who load it
@@ -239,6 +250,10 @@ class _Closure:
             for name, function in parts.functions.items() if parts else ():
                 if not self.looked_up.isdisjoint(function.mentions):
                     yield f"{path}:{name}"
+
+
+def _provided(parts: Parts | None) -> tuple[str, ...]:
+    return parts.provides if parts else ()
 
 
 def _module(path: str) -> str:

@@ -108,6 +108,9 @@ def plain(name: str) -> str:
     ('Sort::run', 'insert')
     """
     kept, depth = [], 0
+    name = re.sub(r"\[abi:\w+\]", "", name)
+    if name.startswith("decltype"):  # the type that it returns
+        name = name[_closing_round(name) :]
     for character in (
         name.replace("operator()", "operator\1").replace("operator<<", "operator\2").replace("operator<", "operator\3")
     ):
@@ -117,6 +120,16 @@ def plain(name: str) -> str:
         depth -= character == ">" and depth > 0
     text = "".join(kept).partition("(")[0].strip().rpartition(" ")[2].partition("'")[0]
     return text.replace("\1", "()").replace("\2", "<<").replace("\3", "<").lstrip("*&")
+
+
+def _closing_round(text: str) -> int:
+    """The place behind the first round brackets."""
+    depth = 0
+    for place, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if character == ")" and not depth:
+            return place + 1
+    return 0
 
 
 def last_name(name: str) -> str:

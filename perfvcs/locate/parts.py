@@ -26,7 +26,7 @@ class Statement(msgspec.Struct, frozen=True, array_like=True):
 
     ``binds``: the names that may mean something else where it changes. ``effect``: it may change anything besides. ``main``: it runs
     only where the file is the program. ``imports``: it only gives names to what another file defines. ``function``: the one that it
-    defines, by its qualified name.
+    defines, by its qualified name. ``unclear``: a macro may have made it, so that nobody knows what it defines, and who runs that.
     """
 
     scope: str
@@ -37,12 +37,13 @@ class Statement(msgspec.Struct, frozen=True, array_like=True):
     main: bool = False
     function: str = ""
     imports: bool = False
+    unclear: bool = False
 
 
 class Parts(msgspec.Struct, frozen=True, array_like=True):
     """All parts of one file; ``uses`` are the modules that it imports, or the headers that it includes, as it writes them.
 
-    ``provides``: the modules that a file of Fortran defines.
+    ``provides``: the modules that a file of Fortran defines, or the macros of one in C.
     """
 
     language: str

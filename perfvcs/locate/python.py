@@ -121,6 +121,7 @@ class _Reader:
             outside += [node.returns] if node.returns else []
         words, names = self.words.of(outside, annotations=True)
         called = node.name in CALLED_BY_NAME or node.name.startswith("pytest_") or "'autouse'" in words
+        called = called or (not place.scope and _is_special(name))  # a module's `__getattr__`
         self._add(place, ["def", node.name, *words], names, [node.name], effect=called, function=name)
 
     def _class(self, node: ast.ClassDef, place: _Place) -> None:

@@ -21,8 +21,12 @@ STARTING = frozenset({
 })  # fmt: skip
 COMPILED = ("c", "fortran")
 STARTUP = re.compile(
-    r"\(below main\)|_start|_init|_fini|_dl_relocate_static_pie|frame_dummy|(?:de)?register_tm_clones|__|_GLOBAL__"
+    r"\(below main\)|_start|_init|_fini|_dl_relocate_static_pie|frame_dummy|(?:de)?register_tm_clones|_GLOBAL__"
+    r"|__(?:do_global_|libc_|gmon_|x86\.|tls_|cxx_|cxa_|clang_|static_initialization|stack_chk_|gthread_|asan_|ubsan_|tsan_)"
+    r"|__[a-z]+[hsdtxo][ifc]\d?$"  # of the compiler's own library
 )
+# as gfortran, ifx and flang write them
+_OF_MODULES = re.compile(r"__\w+?_MOD_(\w+)|\w+?_mp_(\w+?)_|_QM\w+P(\w+)|_QP(\w+)")
 
 
 def reach(sources: Sources, commit: str, command: str, *, shell: bool = False) -> Reach | str:
@@ -84,10 +88,12 @@ def _compiled(sources: Sources, commit: str, program: str) -> Reach | str:
     if len(own) == 1:
         found.enter(own[0], "main")
         found.add([name for name in found.by_name if name.startswith(("operator", "~"))])  # which are called without their names
+        found.add_unclear(known)
         found.follow()
-    else:
+    if len(own) != 1 or COMPUTED in found.names:  # names that macros compose may be those of any function
         found.take_all()
-    files = sources.needs({function.partition(":")[0] for function in found.reached})
+    unclear = {path for path, parts in known.items() if any(one.unclear for one in parts.statements)}
+    files = sources.needs({function.partition(":")[0] for function in found.reached} | unclear)
     return Reach(commit, frozenset(found.reached | {f"{path}:{MODULE}" for path in files}), recorded=False)
 
 
@@ -103,7 +109,7 @@ def resolved(sources: Sources, known: Reach) -> Reach | str:
         return readable
     found = _Names(readable)
     for symbol in known.symbols:
-        name = last_name(plain(symbol))
+        name = _name(symbol)
         places = found.by_name.get(name) or found.by_name.get(name.rstrip("_"))
         if not places and not STARTUP.match(symbol) and "std::" not in symbol and "__gnu" not in symbol:
             return f"{symbol} ran, and no source defines it"
@@ -112,6 +118,13 @@ def resolved(sources: Sources, known: Reach) -> Reach | str:
     found.follow_inside(sources)
     files = sources.needs({function.partition(":")[0] for function in found.reached})
     return replace(known, functions=frozenset(found.reached | {f"{path}:{MODULE}" for path in files}))
+
+
+def _name(symbol: str) -> str:
+    """The name in the sources of a function that a compiled program calls so."""
+    if match := _OF_MODULES.fullmatch(symbol):
+        return str(match[match.lastindex or 0]).lower()
+    return last_name(plain(symbol))
 
 
 def _readable(sources: Sources, paths: Iterable[str]) -> dict[str, Parts] | str:
@@ -134,6 +147,7 @@ class _Names:
         self.by_name: dict[str, list[tuple[str, str]]] = defaultdict(list)
         self._special: dict[str, list[tuple[str, str]]] = defaultdict(list)
         self._binding: dict[str, list[Statement]] = defaultdict(list)
+        self.macros = {name for parts in known.values() if parts.language == "c" for name in parts.provides}
         for path, parts in known.items():
             separator = "::" if parts.language == "c" else "."
             called_by_others = {name for one in parts.statements if one.mentions and not one.function for name in one.binds}
@@ -149,16 +163,30 @@ class _Names:
                         self._binding[name].append(statement)
 
     def load(self, parts: Parts, *, main: bool) -> None:
-        """Run a module's statements."""
+        """Run a module's statements: what has decorators or bases is known to these, which may call it without its name."""
         for statement in parts.statements:
             if main or not statement.main:
                 self.add(statement.mentions)
+                if statement.function.startswith("__") or (statement.mentions and not statement.imports):
+                    self.add(name for name in statement.binds if statement.function or name in self._special)
 
     def add(self, names: Iterable[str]) -> None:
         """Follow names, too."""
         new = set(names) - self.names
         self.names |= new
         self._waiting += new
+
+    def add_unclear(self, paths: Iterable[str]) -> None:
+        """Follow what macros may have made in some files: functions whose names are not certain may be called by any."""
+        for path in paths:
+            self.add(self._unclear_names(path))
+            for function in self.known[path].functions:
+                if last_name(function) in self.macros:
+                    self.enter(path, function)
+
+    def _unclear_names(self, path: str) -> set[str]:
+        statements = self.known[path].statements if path in self.known else ()
+        return {name for one in statements if one.unclear for name in one.mentions}
 
     def enter(self, path: str, function: str) -> None:
         """Run a function."""
@@ -184,9 +212,12 @@ class _Names:
         """Enter what may be inside of the functions that are entered: of their own files and of what these include."""
         waiting = sorted(self.reached)
         seen = set(waiting)
+        unclear: dict[str, set[str]] = {}  # names in what macros may have made, by the file that sees them
         while waiting:
             path, _, function = waiting.pop().partition(":")
-            near, names = sources.needs([path]), set(self.known[path].functions[function].mentions)
+            if path not in unclear:
+                unclear[path] = {name for place in sources.needs([path]) for name in self._unclear_names(place)}
+            near, names = sources.needs([path]), unclear[path].union(self.known[path].functions[function].mentions)
             macros = sorted(names)
             while macros:
                 more = {name for one in self._binding.get(macros.pop(), ()) for name in one.mentions} - names
@@ -194,7 +225,7 @@ class _Names:
                 macros += more
             if self.known[path].language == "c" and not path.endswith(".c"):
                 names |= {name for name in self.by_name if name.startswith(("operator", "~"))}  # called without their names
-            for name in names:
+            for name in self.by_name if COMPUTED in names else names:
                 for place, inner in (*self.by_name.get(name, ()), *self._special.get(name, ())):
                     if place in near and f"{place}:{inner}" not in seen:
                         self.enter(place, inner)
