@@ -49,7 +49,7 @@ class _Reader:
         self.statements: list[Statement] = []
         self.uses: dict[str, None] = {}
         self.macros: dict[str, None] = {}
-        self.conditions: list[str] = []
+        self.conditions: list[str] = []  # a digest of each that is open, and of those around it
         self._begin()
 
     def _begin(self, *, behind_type: bool = False) -> None:
@@ -161,9 +161,9 @@ class _Reader:
             return
         names = [name for name in NAME.findall(plain) if name not in KEYWORDS]
         if words[0] in ("if", "ifdef", "ifndef"):
-            self.conditions.append(" ".join(words))
+            self.conditions.append(digest([*self.conditions[-1:], *words]))
         elif words[0] in ("else", "elif") and self.conditions:
-            self.conditions[-1] += " ".join(words)
+            self.conditions[-1] = digest([self.conditions[-1], *words])
         elif words[0] == "endif" and self.conditions:
             self.conditions.pop()
         elif words[0] in ("define", "undef"):
@@ -175,7 +175,7 @@ class _Reader:
     def _function(self, scope: str, found: Head) -> None:
         name, chunk = scope + found.name, self.chunk
         self._inner()
-        own = digest([*self.conditions, *_texts(chunk)])
+        own = digest([*self.conditions[-1:], *_texts(chunk)])
         names = set(_mentions(chunk, found.parameters)) - KEYWORDS
         names.discard(name.rpartition("::")[2])
         if known := self.functions.get(name):  # overloaded, or for several platforms
@@ -212,7 +212,7 @@ class _Reader:
         self, scope: str, words: list[str], binds: list[str], mentions: Iterable[str] = (), *, effect: bool = False,
         unclear: bool = False,
     ) -> None:  # fmt: skip
-        found = digest([*self.conditions, scope, *words])
+        found = digest([*self.conditions[-1:], scope, *words])
         self.statements.append(Statement("", found, tuple(dict.fromkeys(binds)), tuple(dict.fromkeys(mentions)), effect, unclear=unclear))
 
 

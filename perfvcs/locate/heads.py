@@ -72,9 +72,9 @@ def bare(chunk: Sequence[Word]) -> list[Word] | None:
         elif word.kind == "name" and following == "<" and not value:
             end = _angle(chunk, place + 1)
             found += [word] if word.text != "template" else []
-        elif word.text == "extern" and chunk[place + 1 :][:1] and chunk[place + 1].kind == "text":
+        elif word.text == "extern" and following.endswith('"'):
             end = place + 2
-        elif word.text == ":" and any(one.text in LABELS for one in found):
+        elif word.text == ":" and len(found) < 10 and any(one.text in LABELS for one in found):
             found = []
         else:
             found.append(word)
@@ -203,7 +203,7 @@ def _angle(words: Sequence[Word], start: int) -> int | None:
                 return None
             place = end
             continue
-        compares = text == "<" and words[place + 1 :][:1] and words[place + 1].text == "="
+        compares = text == "<" and place + 1 < len(words) and words[place + 1].text == "="
         depth += (text == "<" and not compares) - (text == ">")
         place += 1
         if not depth:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, strategies
 
@@ -136,6 +138,37 @@ def test_macros_in_a_declaration_are_not_the_function():
     assert found is not None and set(found.functions) == {"make", "end", "f"}
 
 
+def test_a_parameter_is_not_the_function_of_its_name():
+    found = read("c", b"int f(int slow, const int *fast, int call, struct kind, S *s) { return slow + *fast + call(1) + s->slow + kind; }\n")
+    assert found is not None and set(found.functions["f"].mentions) == {"S", "call", "kind", "slow"}
+    found = read("c", b"int f(int slow, const int *fast) { return slow + *fast; }\n")
+    assert found is not None and found.functions["f"].mentions == ()
+
+
+def test_what_stands_inside_of_a_body_means_something_behind_it():
+    found = read("c", b'int f(void) {\n#define N 3\n#include "body.h"\n return N; }\nint g(void) { return open("data/readme.txt"); }\n')
+    assert found is not None and found.uses == ("body.h",) and "N" in {name for one in found.statements for name in one.binds}
+    assert "readme.txt" in found.functions["g"].mentions
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "namespace a {" * 10_000 + "}" * 10_000,
+        "int a = {" + "{1}, " * 40_000 + "};",
+        "K::K() : " + "a{1}, " * 20_000 + "b(2) {}",
+        "M(" * 100_000 + "{" * 5 + "}" * 5,
+        "int f(" + "int (*a)(int), " * 20_000 + "int b) { return 1; }",
+        "A<" * 200_000 + "int f(int a) { return 1; }",
+        "int x = 1;\n#if A\n" * 20_000,
+    ],
+)
+def test_time_to_read_grows_no_faster_than_the_source(source):
+    began = time.process_time()
+    read("c", source.encode())
+    assert time.process_time() - began < 10
+
+
 def test_braces_that_do_not_match_are_not_read():
     assert read("c", b"int f(void) {\n#ifdef X\nif (a) {\n#endif\nif (b) {\n} }\n") is None
 
@@ -177,6 +210,39 @@ def test_fortran_says_which_modules_it_uses_and_defines():
     fixed = b"C     COMMENT\n      SUBROUTINE S(A)\n      REAL A\n      CALL T(A,\n     &  B)\n      END\n"
     found = read("fortran", fixed)
     assert found is not None and set(found.functions["s"].mentions) == {"a", "b", "t"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "MAKE(third)\n  x = 1\n  end subroutine\n",
+        "module m\ncontains\nMAKE(third)\n  call slow()\nend subroutine\nend module\n",
+        "call slow()\nend\n",
+        "submodule (m) s\ncontains\nmodule procedure third\n  call slow()\nend procedure\nend submodule\n",
+    ],
+)
+def test_fortran_that_a_macro_began_is_not_read(source):
+    assert read("fortran", source.encode()) is None
+
+
+@pytest.mark.parametrize(
+    "line", ["BEGIN(third)", "x = 1", "call slow()", "interface operator(+)\n procedure add\nend interface", "MAKE third"]
+)
+def test_what_declares_nothing_in_a_module_of_fortran_is_not_certain(line):
+    found = read("fortran", f"module m\n  integer :: n\n  {line}\nend module\n".encode())
+    assert found is not None and [one.unclear for one in found.statements if one.unclear] == [True]
+
+
+def test_what_belongs_together_in_fortran_is_read_as_one():
+    source = (
+        "module m\n  interface norm\n    module procedure norm_a, norm_b\n  end interface\ncontains\n  subroutine s(a)\n    integer :: a, i\n"
+        "    do i = 1, a\n      call t(i)\n    end do\n    if (a > 1) then\n      call v(a)\n    end if\n    entry second(a)\n    call w(a)\n"
+        "  end subroutine s\nend module\n"
+    )
+    found = read("fortran", source.encode())
+    assert found is not None and {"t", "v", "w"} <= set(found.functions["s"].mentions)
+    means = {statement.binds[0]: statement.mentions for statement in found.statements}
+    assert {"norm_a", "norm_b"} <= set(means["norm"]) and means["second"] == ("s",)
 
 
 @given(strategies.binary(max_size=200) | strategies.text(alphabet="{}()#\"'/*;\n ab=:&!", max_size=60).map(str.encode))
