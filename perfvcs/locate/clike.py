@@ -213,7 +213,9 @@ class _Reader:
         unclear: bool = False,
     ) -> None:  # fmt: skip
         found = digest([*self.conditions[-1:], scope, *words])
-        self.statements.append(Statement("", found, tuple(dict.fromkeys(binds)), tuple(dict.fromkeys(mentions)), effect, unclear=unclear))
+        self.statements.append(
+            Statement("", found, tuple(dict.fromkeys(binds)), tuple(dict.fromkeys(mentions)), effect, unclear=unclear)
+        )
 
 
 def _texts(words: Sequence[Word]) -> list[str]:
@@ -227,9 +229,7 @@ def _mentions(words: Sequence[Word], parameters: frozenset[str] = frozenset()) -
             yield from NAME.findall(word.text)
         elif word.kind == "text":
             yield from words_of(word.text.partition('"')[2].rstrip('"'))
-        elif word.kind == "name" and (
-            word.text not in parameters or following.text == "(" or before.text in (".", "->", "::")
-        ):
+        elif word.kind == "name" and (word.text not in parameters or following.text == "(" or before.text in (".", "->", "::")):
             yield word.text
 
 

@@ -8,33 +8,33 @@ from itertools import pairwise
 from typing import NamedTuple
 
 NAME = re.compile(r"[A-Za-z_$]\w*")
-KEYWORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-alignas alignof asm auto bool break case catch char class const constexpr consteval constinit const_cast continue decltype default
-delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable namespace
-new noexcept nullptr operator private protected public register reinterpret_cast restrict return short signed sizeof static
-static_assert static_cast struct switch template this throw true try typedef typeid typename union unsigned using virtual void
-volatile while define undef include ifdef ifndef endif elif pragma defined size_t NULL std
-        """,
-    )
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+KEYWORDS = _words(
+    """
+alignas alignof asm auto bool break case catch char class const constexpr consteval constinit
+const_cast continue decltype default delete do double dynamic_cast else enum explicit export
+extern false float for friend goto if inline int long mutable namespace new noexcept nullptr
+operator private protected public register reinterpret_cast restrict return short signed sizeof
+static static_assert static_cast struct switch template this throw true try typedef typeid
+typename union unsigned using virtual void volatile while define undef include ifdef ifndef endif
+elif pragma defined size_t NULL std
+    """
 )
-ATTRIBUTES = frozenset(
-    {"__attribute__", "__attribute", "__declspec", "alignas", "_Alignas", "noexcept", "throw", "decltype", "explicit", "typeof"}
-)
-CALLED_BY_LINKERS = frozenset({"constructor", "destructor", "ifunc", "alias", "weakref", "section", "used", "retain"})
-NO_TYPES = frozenset(
-    {"static", "inline", "virtual", "explicit", "constexpr", "consteval", "extern", "friend", "const", "volatile", "struct", "union", "enum"}
-)  # fmt: skip
-LABELS = frozenset({"public", "private", "protected", "signals", "slots"})
-TYPES = frozenset({"void", "bool", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "auto", "size_t"})
-QUALIFIERS = frozenset({"const", "volatile", "register", "restrict", "struct", "union", "class", "enum", "typename"})
-AFTER = frozenset({"const", "volatile", "override", "final", "mutable", "&"})
-FRAGMENTS = frozenset(
-    {"return", "if", "for", "while", "do", "switch", "goto", "break", "continue", "case", "else", "throw", "try", "asm", "__asm__"}
-)
-MEASURES = frozenset({"sizeof", "alignof", "_Alignof", "offsetof", "requires", "defined", "operator"})
+ATTRIBUTES = _words("__attribute__ __attribute __declspec alignas _Alignas noexcept throw decltype explicit typeof")
+CALLED_BY_LINKERS = _words("constructor destructor ifunc alias weakref section used retain")
+NO_TYPES = _words("static inline virtual explicit constexpr consteval extern friend const volatile struct union enum")
+LABELS = _words("public private protected signals slots")
+TYPES = _words("void bool char short int long float double signed unsigned auto size_t")
+QUALIFIERS = _words("const volatile register restrict struct union class enum typename")
+AFTER = _words("const volatile override final mutable noexcept") | {"&"}
+FRAGMENTS = _words("return if for while do switch goto break continue case else throw try asm __asm__")
+MEASURES = _words("sizeof alignof _Alignof offsetof requires defined operator")
+DATA = _words("typedef enum struct union class")
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -151,7 +151,7 @@ def opens_data(chunk: Sequence[Word]) -> bool:
     """Whether a brace behind a chunk opens what a type or a value consists of, so that a name may follow."""
     words = bare(chunk)
     outside = list(_outside([word.text for word in words])) if words is not None else []
-    return "=" in outside or ("(" not in outside and not {"typedef", "enum", "struct", "union", "class"}.isdisjoint(outside))
+    return "=" in outside or ("(" not in outside and not DATA.isdisjoint(outside))
 
 
 def scope_name(chunk: Sequence[Word]) -> str | None:
@@ -295,7 +295,7 @@ def _may_follow(words: Sequence[Word], *, made: bool) -> bool:
                 return False
             place = end
             continue
-        if text not in AFTER and text != "noexcept" and not (words[place].kind == "name" and text == text.upper()):
+        if text not in AFTER and not (words[place].kind == "name" and text == text.upper()):
             return False
         place += 1
     return True

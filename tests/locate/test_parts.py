@@ -139,14 +139,19 @@ def test_macros_in_a_declaration_are_not_the_function():
 
 
 def test_a_parameter_is_not_the_function_of_its_name():
-    found = read("c", b"int f(int slow, const int *fast, int call, struct kind, S *s) { return slow + *fast + call(1) + s->slow + kind; }\n")
+    found = read(
+        "c",
+        b"int f(int slow, const int *fast, int call, struct kind, S *s) { return slow + *fast + call(1) + s->slow + kind; }\n",
+    )
     assert found is not None and set(found.functions["f"].mentions) == {"S", "call", "kind", "slow"}
     found = read("c", b"int f(int slow, const int *fast) { return slow + *fast; }\n")
     assert found is not None and found.functions["f"].mentions == ()
 
 
 def test_what_stands_inside_of_a_body_means_something_behind_it():
-    found = read("c", b'int f(void) {\n#define N 3\n#include "body.h"\n return N; }\nint g(void) { return open("data/readme.txt"); }\n')
+    found = read(
+        "c", b'int f(void) {\n#define N 3\n#include "body.h"\n return N; }\nint g(void) { return open("data/readme.txt"); }\n'
+    )
     assert found is not None and found.uses == ("body.h",) and "N" in {name for one in found.statements for name in one.binds}
     assert "readme.txt" in found.functions["g"].mentions
 
@@ -233,13 +238,28 @@ def test_what_declares_nothing_in_a_module_of_fortran_is_not_certain(line):
     assert found is not None and [one.unclear for one in found.statements if one.unclear] == [True]
 
 
+LOOPS = """module m
+  interface norm
+    module procedure norm_a, norm_b
+  end interface
+contains
+  subroutine s(a)
+    integer :: a, i
+    do i = 1, a
+      call t(i)
+    end do
+    if (a > 1) then
+      call v(a)
+    end if
+    entry second(a)
+    call w(a)
+  end subroutine s
+end module
+"""
+
+
 def test_what_belongs_together_in_fortran_is_read_as_one():
-    source = (
-        "module m\n  interface norm\n    module procedure norm_a, norm_b\n  end interface\ncontains\n  subroutine s(a)\n    integer :: a, i\n"
-        "    do i = 1, a\n      call t(i)\n    end do\n    if (a > 1) then\n      call v(a)\n    end if\n    entry second(a)\n    call w(a)\n"
-        "  end subroutine s\nend module\n"
-    )
-    found = read("fortran", source.encode())
+    found = read("fortran", LOOPS.encode())
     assert found is not None and {"t", "v", "w"} <= set(found.functions["s"].mentions)
     means = {statement.binds[0]: statement.mentions for statement in found.statements}
     assert {"norm_a", "norm_b"} <= set(means["norm"]) and means["second"] == ("s",)
