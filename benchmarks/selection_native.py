@@ -130,7 +130,8 @@ def main() -> None:
             reached = impact(changes(project, old, new), Sources(project, home, new))
             sources = Sources(project, home, old)
             for name in before.keys() & after.keys():
-                known = Reach(old, frozenset(f"{SYMBOL}{frames.function(one)}" for one in before[name].functions))
+                symbols = {frames.function(one) for one in before[name].functions if not frames.ADDRESS_NAME.fullmatch(one)}
+                known = Reach(old, frozenset(f"{SYMBOL}{one}" for one in symbols - {"[unknown]"}))
                 named = resolved(sources, known)
                 evidence = BenchmarkReach(None, named) if isinstance(named, str) else BenchmarkReach(named)
                 choice = choose(BenchmarkUnit(name, "instructions"), evidence, reached)

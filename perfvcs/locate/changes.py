@@ -257,14 +257,7 @@ def _source_change(path: str, kind: str, before: bytes | None, after: bytes | No
     old, new = sides
     names = old.functions.keys() | new.functions.keys()
     functions = frozenset(name for name in names if _digest(old, name) != _digest(new, name))
-    statements = tuple(_statements(old, new))
-    unclear = next((one.binds for one in statements if one.unclear), None)
-    return FileChange(path, added, removed, functions, statements, "" if unclear is None else unsure(unclear))
-
-
-def unsure(names: Sequence[str]) -> str:
-    """Why anything may notice a statement with these names that a macro may have made."""
-    return f"what {names[0]} defines is not certain" if names else "what it defines is not certain"
+    return FileChange(path, added, removed, functions, tuple(_statements(old, new)))
 
 
 @lru_cache(VERSIONS_KEPT)

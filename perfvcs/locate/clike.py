@@ -198,8 +198,10 @@ class _Reader:
     def _unclear(self, scope: str) -> None:
         """A macro may have made it: nobody knows what it defines, nor who runs that."""
         self._inner()
+        texts = _texts(self.chunk)
         names = [name for name in _mentions(self.chunk) if name not in KEYWORDS]
-        self._add(scope, _texts(self.chunk), names, names, unclear=True)
+        own = set(texts[: texts.index("{")] if "{" in texts else texts)
+        self._add(scope, texts, [name for name in names if name in own], names, unclear=True)
         self._begin()
 
     def _inner(self) -> None:

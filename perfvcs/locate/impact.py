@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from perfvcs.locate.changes import Changes, FileChange, unsure
+from perfvcs.locate.changes import Changes, FileChange
 from perfvcs.locate.files import is_build, is_document
 from perfvcs.locate.outline import last_name
 from perfvcs.locate.parts import COMPUTED, GLOBAL, LISTING, Parts, Statement
@@ -108,7 +108,7 @@ class _Closure:
             self.found.everything[path] = "pytest loads it by itself"
         for name in file.functions:
             if language(path) == "c" and (macro := self._macro(name)):
-                self.found.everything[path] = f"{last_name(name)} is a macro, too, in {macro}"
+                self._loaded_by_all(path, f"{last_name(name)} changed, which is a macro, too, in {macro}")
             self.found.functions[f"{path}:{name}"] = f"{name} changed"
             if name in self.outside.get(path, ()):
                 self._ran_while_loading(path, name, f"{name}, which runs while {path} is loaded, changed")
@@ -138,11 +138,9 @@ class _Closure:
         if statement.main:
             return
         if statement.unclear:
-            self.found.everything.setdefault(path, unsure(statement.binds))
+            self._loaded_by_all(path, f"what {next(iter(statement.binds), 'a head')} defines there is not certain, and it changed")
         if statement.effect:
-            said = because or f"{path} does something else when it is loaded"
-            for place in (path, *self.sources.used_by.get(path, ())):  # a new file is known by those who load it
-                self.found.loading.setdefault(place, said)
+            self._loaded_by_all(path, because or f"{path} does something else when it is loaded")
         if statement.function:
             name = statement.function.rpartition(".")[2]
             self.found.functions.setdefault(f"{path}:{statement.function}", because or f"the definition of {name} changed")
@@ -161,6 +159,11 @@ class _Closure:
             if not statement.imports and not statement.function:
                 whole = statement.scope or name
                 self.found.classes.setdefault(f"{path}:{whole}{'::' if language(path) == 'c' else '.'}", reason)
+
+    def _loaded_by_all(self, path: str, reason: str) -> None:
+        """Whoever loads a file may notice; a new one is known by those who load it."""
+        for place in (path, *self.sources.used_by.get(path, ())):
+            self.found.loading.setdefault(place, reason)
 
     def _add(self, binding: Binding, reason: str) -> None:
         if binding not in self.seen:

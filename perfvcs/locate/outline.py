@@ -108,7 +108,7 @@ def plain(name: str) -> str:
     ('Sort::run', 'insert')
     """
     kept, depth = [], 0
-    name = re.sub(r"\[abi:\w+\]", "", name)
+    name = re.sub(r"\[abi:\w+\]|…", "", name)  # a tag, and template arguments that were left out
     if name.startswith("decltype"):  # the type that it returns
         name = name[_closing_round(name) :]
     for character in (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -88,12 +88,11 @@ def _compiled(sources: Sources, commit: str, program: str) -> Reach | str:
     if len(own) == 1:
         found.enter(own[0], "main")
         found.add([name for name in found.by_name if name.startswith(("operator", "~"))])  # which are called without their names
-        found.add_unclear(known)
+        found.add_unclear()
         found.follow()
     if len(own) != 1 or COMPUTED in found.names:  # names that macros compose may be those of any function
         found.take_all()
-    unclear = {path for path, parts in known.items() if any(one.unclear for one in parts.statements)}
-    files = sources.needs({function.partition(":")[0] for function in found.reached} | unclear)
+    files = sources.needs({function.partition(":")[0] for function in found.reached}.union(path for path, _ in found.unclear))
     return Reach(commit, frozenset(found.reached | {f"{path}:{MODULE}" for path in files}), recorded=False)
 
 
@@ -108,6 +107,7 @@ def resolved(sources: Sources, known: Reach) -> Reach | str:
     if isinstance(readable, str):
         return readable
     found = _Names(readable)
+    unclear: set[str] = set()  # files where a macro may have made one of the same name
     for symbol in known.symbols:
         name = _name(symbol)
         places = found.by_name.get(name) or found.by_name.get(name.rstrip("_"))
@@ -115,8 +115,9 @@ def resolved(sources: Sources, known: Reach) -> Reach | str:
             return f"{symbol} ran, and no source defines it"
         for path, function in places or ():
             found.enter(path, function)
+        unclear.update(path for path, one in found.unclear if name in one.binds)
     found.follow_inside(sources)
-    files = sources.needs({function.partition(":")[0] for function in found.reached})
+    files = sources.needs({function.partition(":")[0] for function in found.reached} | unclear)
     return replace(known, functions=frozenset(found.reached | {f"{path}:{MODULE}" for path in files}))
 
 
@@ -147,6 +148,7 @@ class _Names:
         self.by_name: dict[str, list[tuple[str, str]]] = defaultdict(list)
         self._special: dict[str, list[tuple[str, str]]] = defaultdict(list)
         self._binding: dict[str, list[Statement]] = defaultdict(list)
+        self.unclear = [(path, one) for path, parts in known.items() for one in parts.statements if one.unclear]
         self.macros = {name for parts in known.values() if parts.language == "c" for name in parts.provides}
         for path, parts in known.items():
             separator = "::" if parts.language == "c" else "."
@@ -176,17 +178,13 @@ class _Names:
         self.names |= new
         self._waiting += new
 
-    def add_unclear(self, paths: Iterable[str]) -> None:
-        """Follow what macros may have made in some files: functions whose names are not certain may be called by any."""
-        for path in paths:
-            self.add(self._unclear_names(path))
-            for function in self.known[path].functions:
-                if last_name(function) in self.macros:
-                    self.enter(path, function)
-
-    def _unclear_names(self, path: str) -> set[str]:
-        statements = self.known[path].statements if path in self.known else ()
-        return {name for one in statements if one.unclear for name in one.mentions}
+    def add_unclear(self) -> None:
+        """Follow what macros may have made: functions whose names are not certain may be called by any."""
+        for _, statement in self.unclear:
+            self.add(statement.mentions)
+        for name in self.macros & self.by_name.keys():
+            for path, function in self.by_name[name]:
+                self.enter(path, function)
 
     def enter(self, path: str, function: str) -> None:
         """Run a function."""
@@ -212,25 +210,34 @@ class _Names:
         """Enter what may be inside of the functions that are entered: of their own files and of what these include."""
         waiting = sorted(self.reached)
         seen = set(waiting)
-        unclear: dict[str, set[str]] = {}  # names in what macros may have made, by the file that sees them
+        near: dict[str, set[str]] = {}
+        done: dict[str, set[str]] = {}  # names that were followed from a file
+        implicit = {name for name in self.by_name if name.startswith(("operator", "~"))}  # called without their names
         while waiting:
             path, _, function = waiting.pop().partition(":")
-            if path not in unclear:
-                unclear[path] = {name for place in sources.needs([path]) for name in self._unclear_names(place)}
-            near, names = sources.needs([path]), unclear[path].union(self.known[path].functions[function].mentions)
-            macros = sorted(names)
-            while macros:
-                more = {name for one in self._binding.get(macros.pop(), ()) for name in one.mentions} - names
-                names |= more
-                macros += more
-            if self.known[path].language == "c" and not path.endswith(".c"):
-                names |= {name for name in self.by_name if name.startswith(("operator", "~"))}  # called without their names
-            for name in self.by_name if COMPUTED in names else names:
+            names = set(self.known[path].functions[function].mentions)
+            if path not in near:
+                near[path], done[path] = sources.needs([path]), set()
+                names |= {name for place, one in self.unclear if place in near[path] for name in one.mentions}
+                if self.known[path].language == "c" and not path.endswith(".c"):
+                    names |= implicit
+            for name in self._meant(names, done[path]):
                 for place, inner in (*self.by_name.get(name, ()), *self._special.get(name, ())):
-                    if place in near and f"{place}:{inner}" not in seen:
+                    if place in near[path] and f"{place}:{inner}" not in seen:
                         self.enter(place, inner)
                         seen.add(f"{place}:{inner}")
                         waiting.append(f"{place}:{inner}")
+
+    def _meant(self, names: Iterable[str], done: set[str]) -> Iterator[str]:
+        """The names, and those behind macros and types of these names, that are not ``done`` yet; any that a macro may compose."""
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop()
+            if name not in done:
+                done.add(name)
+                yield name
+                waiting += [other for one in self._binding.get(name, ()) for other in one.mentions]
+                waiting += self.by_name if name == COMPUTED else ()
 
     def take_all(self) -> None:
         """Any function may run."""
