@@ -1,4 +1,4 @@
-"""Look for patterns whose time grows faster than the text: ``python benchmarks/patterns.py [--quick] [WORD...]``.
+"""Look for patterns whose time grows faster than the text: ``python benchmarks/patterns.py [WORD...]``.
 
 Every regular expression in the sources is tried in the way in which it is used (``match``, ``search``, ``finditer``, ``sub``, ...), with
 texts that repeat what it is made of: blanks, digits, letters, brackets, the literals in it, and what each part of its syntax tree
@@ -20,7 +20,7 @@ import sys
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
@@ -32,6 +32,8 @@ ALPHABET = (" ", "\t", "\n", "\r\n", "0", "a", "A", "é", "/", "(", ")", "[", "]
 ENDS = ("", "\0", "\n!")
 SMALL, LARGE = 10_000, 20_000  # characters
 RATIO = 2.8
+# the longest text of patterns that are given no longer one, which takes them less than a second
+BOUNDED = {"perfvcs/locate/outline.py": 10_000, "perfvcs/formats/_written.py": 400}
 SECONDS = 120  # of CPU time for a pattern
 
 
@@ -65,10 +67,11 @@ def uses(words: Iterable[str] = ()) -> tuple[list[Use], list[str]]:
         for path in sorted((ROOT / package).rglob("*.py"))
         if not any(parent.is_symlink() for parent in path.parents)
     }
-    methods: dict[str, set[str]] = defaultdict(set)
-    for tree in trees.values():
+    methods: dict[str, set[str]] = defaultdict(set)  # by name of the pattern, in its own file and in any
+    for path, tree in trees.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and node.attr in METHODS:
+                methods[f"{path}:{_last(node.value)}"].add(node.attr)
                 methods[_last(node.value)].add(node.attr)
     found: list[Use] = []
     unknown: list[str] = []
@@ -83,11 +86,14 @@ def uses(words: Iterable[str] = ()) -> tuple[list[Use], list[str]]:
 def _of_file(
     path: Path, name: str, tree: ast.Module, methods: dict[str, set[str]], found: list[Use], unknown: list[str]
 ) -> None:
-    names = {
-        id(node.value): _last(node.targets[0] if isinstance(node, ast.Assign) else node.target)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None
-    }
+    names: dict[int, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            own = _last(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+            names[id(node.value)] = own
+            names.update((id(one), own) for one in getattr(node.value, "elts", ()))
+        elif isinstance(node, ast.For | ast.comprehension):  # the loop's variable is used as the table's patterns
+            methods[f"{path}:{_last(node.iter)}"] |= methods[f"{path}:{_last(node.target)}"]
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not _is_of_re(node.func) or not node.args:
             continue
@@ -95,10 +101,18 @@ def _of_file(
         own = names.get(id(node), "")
         pattern = _pattern(path, node, own)
         if pattern is None:
-            unknown.append(f"{name}:{node.lineno} {ast.unparse(node)[:80]}")
+            listed = list(_listed(path, tree, node.args[0]))
+            found += [Use(f"{name}:{node.lineno}", one, (function,)) for one in listed]
+            unknown += [] if listed else [f"{name}:{node.lineno} {ast.unparse(node)[:80]}"]
             continue
-        used = (function,) if function in METHODS else tuple(sorted(methods.get(own, ()))) or ("match", "search")
+        used = (function,) if function in METHODS else _methods(path, own, methods)
         found.append(Use(f"{name}:{node.lineno}", pattern, used))
+
+
+def _methods(path: Path, name: str, methods: dict[str, set[str]]) -> tuple[str, ...]:
+    """How a pattern is used: in its own file, or wherever one of its name is."""
+    known = methods.get(f"{path}:{name}") or methods.get(name) if name else None
+    return tuple(sorted(known or ("fullmatch", "search")))
 
 
 def _is_of_re(function: ast.expr) -> bool:
@@ -112,15 +126,9 @@ def _is_of_re(function: ast.expr) -> bool:
 
 def _pattern(path: Path, call: ast.Call, name: str) -> re.Pattern[Any] | None:
     """The pattern of a call: as the module has it, or by its constant."""
-    if name:
-        module = str(path.relative_to(ROOT).with_suffix("")).replace("/", ".").removesuffix(".__init__")
-        module = module if module.startswith("perfvcs") else f"perfvcs.{module}"
-        try:
-            made = getattr(importlib.import_module(module), name, None)
-        except ImportError:  # what runs inside of a measured program
-            made = None
-        if isinstance(made, re.Pattern):
-            return made
+    made = getattr(_module(path), name, None) if name else None
+    if isinstance(made, re.Pattern):
+        return made
     flags = [word.value for word in call.keywords if word.arg == "flags"]
     place = 1 if call.func.attr == "compile" else 2 if call.func.attr in METHODS else 9  # type: ignore[attr-defined]
     flags += call.args[place : place + 1] if call.func.attr not in ("sub", "subn", "split") else []  # type: ignore[attr-defined]
@@ -128,6 +136,26 @@ def _pattern(path: Path, call: ast.Call, name: str) -> re.Pattern[Any] | None:
         text = ast.literal_eval(call.args[0])
         return re.compile(text, eval(ast.unparse(flags[0]), {"re": re}) if flags else 0)
     except ValueError:
+        return None
+
+
+def _listed(path: Path, tree: ast.Module, argument: ast.expr) -> Iterator[re.Pattern[Any]]:
+    """The patterns of a table of the module, where a loop takes them from it."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.For | ast.comprehension) or not isinstance(node.target, ast.Tuple):
+            continue
+        names = [_last(one) for one in node.target.elts]
+        rows = getattr(_module(path), _last(node.iter), ())
+        if _last(argument) in names and isinstance(rows, list | tuple):
+            yield from (re.compile(row[names.index(_last(argument))]) for row in rows)
+
+
+def _module(path: Path) -> Any:
+    """The module of a file; None where it cannot be imported, as what runs inside of a measured program."""
+    name = str(path.relative_to(ROOT).with_suffix("")).replace("/", ".").removesuffix(".__init__")
+    try:
+        return importlib.import_module(name if name.startswith("perfvcs") else f"perfvcs.{name}")
+    except ImportError:
         return None
 
 
@@ -203,8 +231,14 @@ def _is_in(kind: str, inner: Any, character: str) -> bool:
 def slow(use: Use) -> Iterator[Slow]:
     """The ways in which a pattern takes too long, one for each method."""
     prefixes, units = attacks(use.pattern)
+    most = BOUNDED.get(use.place.partition(":")[0])
     for method in use.methods:
         for prefix, unit, end in ((prefix, unit, end) for prefix in prefixes for unit in units for end in ENDS):
+            if most is not None:
+                if (taken := _seconds(use, method, prefix, unit, end, most)) > 1.0:
+                    yield Slow(use.place, str(use.pattern.pattern)[:80], method, prefix[:40], unit[:40], (taken, taken))
+                    break
+                continue
             if _seconds(use, method, prefix, unit, end, 2000) < max(30 * _seconds(use, method, prefix, unit, end, 200), 4e-4):
                 continue
             pair = _seconds(use, method, prefix, unit, end, SMALL), _seconds(use, method, prefix, unit, end, LARGE)
@@ -230,30 +264,31 @@ def _seconds(use: Use, method: str, prefix: str, unit: str, end: str, size: int)
     return time.process_time() - began
 
 
-def _try(use: Use, answer: Any) -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+def _try(use: Use, answer: Any, seconds: int) -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     answer.send(list(slow(use)))
 
 
-def tried(use: Use) -> list[Slow]:
+def tried(use: Use, seconds: int = SECONDS) -> list[Slow]:
     """The same in a process of its own, which ends when its CPU time is over."""
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe(duplex=False)
-    process = context.Process(target=_try, args=(use, there))
+    process = context.Process(target=_try, args=(use, there, seconds))
     process.start()
     there.close()
     try:
         return list(here.recv())
     except EOFError:
-        return [Slow(use.place, str(use.pattern.pattern)[:80], "any", "", "its CPU time is over", (float(SECONDS), float(SECONDS)))]
+        over = (float(seconds), float(seconds))
+        return [Slow(use.place, str(use.pattern.pattern)[:80], "any", "", "its CPU time is over", over)]
     finally:
         process.join()
 
 
-def main() -> int:
+def main(given: Sequence[str] | None = None) -> int:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("words", nargs="*", metavar="WORD")
-    asked = arguments.parse_args()
+    asked = arguments.parse_args(given)
     found, unknown = uses(asked.words)
     count = texts = 0
     for use in found:

@@ -116,7 +116,7 @@ def build(family: str, name: str, options: Mapping[str, Any], origin: str, *, te
 def _explained(message: str, member: type[Any]) -> str:
     """What msgspec has found in the words of this table, with the nearest of what it could have been."""
     text, _, place = message.partition(" - at ")
-    names = re.findall(r"\w+", re.sub(r"\[.*?\]", "", place))
+    names = re.findall(r"\w+", re.sub(r"\[[^\[\]]*\]", "", place))
     path = ".".join(names)
     if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", text):
         known = [name for kind in _kinds(member, names) for name in getattr(kind, "__struct_fields__", ())]

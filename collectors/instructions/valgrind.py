@@ -52,7 +52,7 @@ def version() -> str:
         said = subprocess.run([program, "--version"], capture_output=True, check=True, timeout=30, text=True).stdout
     except (OSError, subprocess.SubprocessError):
         return ""
-    found = re.search(r"\d+(\.\d+)+", said)
+    found = re.search(r"(?<![\d.])\d++(?:\.\d+)+", said)
     return found[0] if found else ""
 
 

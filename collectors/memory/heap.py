@@ -26,7 +26,7 @@ MACHINERY = re.compile(
     r"|(__gnu_cxx|std|__cxxabiv1)::.*|__cxa_.*|(PyMem|PyObject|PyMem_Raw)_(Malloc|Calloc|Realloc)|\(unknown\)"
 )
 LIBRARIES = re.compile(
-    r"(libc|libstdc\+\+|libc\+\+|libc\+\+abi|libgcc_s|ld-linux[\w-]*|ld-musl[\w-]*|libpthread|libm)[-.]?.*\.so[\d.]*"
+    r"(libc|libstdc\+\+|libgcc_s|ld-linux|ld-musl|libpthread|libm).*\.so[\d.]*"
 )
 
 

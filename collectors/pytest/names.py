@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import CodeType
 
 from perfvcs.collector import CollectError
-from perfvcs.collectors._shared.functions import MODULE, NAMELESS_CODE, trimmed
+from perfvcs.collectors._shared.functions import MODULE, trimmed
 from perfvcs.collectors._shared.recording import read_at_most
 from perfvcs.collectors.pytest.notes import ReachedFunction, printable
 from perfvcs.validity import MAX_NAME
@@ -34,14 +35,20 @@ def _names(path: Path) -> dict[int, str]:
     if ".." in path.parts:
         return {}
     try:
-        code = compile(read_at_most(path, MAX_SOURCE), str(path), "exec", dont_inherit=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(read_at_most(path, MAX_SOURCE))  # compiling takes a time quadratic in functions that are equal
     except (CollectError, SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
-    return {inner.co_firstlineno: inner.co_qualname for inner in _all(code) if inner.co_name not in (MODULE, *NAMELESS_CODE)}
+    return dict(_defined(tree, ""))
 
 
-def _all(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for value in code.co_consts:
-        if isinstance(value, CodeType):
-            yield from _all(value)
+def _defined(node: ast.AST, scope: str) -> Iterator[tuple[int, str]]:
+    """The first line and the qualified name of each function and class below a node, those around others first."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            name = f"{scope}{child.name}"
+            yield min([child.lineno, *(one.lineno for one in child.decorator_list)]), name
+            yield from _defined(child, f"{name}." if isinstance(child, ast.ClassDef) else f"{name}.<locals>.")
+        elif isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield from _defined(child, scope)

@@ -23,13 +23,23 @@ def renamings(before: Iterable[Measured], after: Iterable[Measured]) -> list[str
     old, new = _commands(before), _commands(after)
     missing = {name: what for name, what in old.items() if name not in new}
     added = {name: what for name, what in new.items() if name not in old}
-    pairs = [(name, other) for name, what in missing.items() for other, own in added.items() if what & own]
+    presents, formers = _partners(missing, added), _partners(added, missing)
+    pairs = [(name, *others) for name, others in presents.items() if len(others) == 1]
     return [
         f"`{shorten(former, RENAMED_WIDTH)}` is missing, and `{shorten(present, RENAMED_WIDTH)}` runs the same command: if it was renamed, "
         f"write formerly = [{_quoted(former)}] into that job of perf.toml"
         for former, present in pairs
-        if [one for one, _ in pairs].count(former) == 1 and [one for _, one in pairs].count(present) == 1
+        if len(formers[present]) == 1
     ]
+
+
+def _partners(these: dict[str, set[JobCommand]], those: dict[str, set[JobCommand]]) -> dict[str, set[str]]:
+    """The jobs of the other side that run the same, at most two for each command: more than one is too many."""
+    by_command: dict[JobCommand, list[str]] = defaultdict(list)
+    for name, what in those.items():
+        for command in what:
+            by_command[command].append(name)
+    return {name: {other for command in what for other in by_command[command][:2]} for name, what in these.items()}
 
 
 def _quoted(name: str) -> str:

@@ -22,6 +22,7 @@ SIZE_FIELD = "structure-unit-size"
 MEANT = {"amount", "uid", "type", "subtype", "trace", "time", "snapshot", "order", "row", SIZE_FIELD, *INTEGER_COLUMNS}
 LARGEST_INTEGER = 1 << 53  # of an integer that a float holds exactly
 MAX_EXTRA = 50
+MOST_KINDS = 1000  # of types of resources, each of which is a column as long as all
 UNREACHABLE = "unreachable"
 EXCLUSIVE = "exclusive"  # what a function took without those that it called
 DIGITS = re.compile(r"\d{1,18}", re.ASCII)
@@ -170,6 +171,8 @@ class _Resources:
             raise Malformed("its resources have no amount")
         found: dict[str, Metric] = {}
         columns: dict[str, list[float | None]] = {}
+        if len(pairs) > MOST_KINDS:
+            raise Malformed(f"its resources are of {len(pairs):,} kinds, over {MOST_KINDS:,}: a column for each would be too large")
         for (first, second), kind in pairs.items():
             name = _free(usable(METRIC_NAMES.get(subtypes[second], subtypes[second] or types[first])), found)
             mine = amounts if len(pairs) == 1 else [

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from perfvcs.units import base
 
 LONGEST_NUMBER = 400  # characters; more are not a number
-WRITTEN = re.compile(r"\s*([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?)\s*([^\W\d_][^\s\d]{0,31}|%)?\s*")
+WRITTEN = re.compile(r"\s*+([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?)\s*+([^\W\d_][^\s\d]{0,31}|%)?\s*+")
 
 
 class WrittenNumber(NamedTuple):

@@ -14,7 +14,7 @@ from perfvcs.validity import Malformed
 
 METRICS = {"wall": Metric("s")}
 SIGNATURE = re.compile("^.* fastest +│ slowest +│ median +│ mean +│ samples +│ iters *\\r?$".encode(), re.MULTILINE)
-TITLES = re.compile(r"(?P<name>.*?) +fastest +│ slowest +│ median +│ mean +│ samples +│ iters *")
+TITLES = re.compile(r"(?<= )fastest +│ slowest +│ median +│ mean +│ samples +│ iters *+$")
 TREE_ROW = re.compile(r"(?P<bars>(?:│  |   )*)(?:├─|╰─) (?P<rest>.*)")
 WIDTH = 3  # columns of a level
 FASTEST, SLOWEST, MEDIAN, MEAN, SAMPLE_COLUMNS = range(5)
@@ -38,8 +38,8 @@ class Divan:
 def _readings(lines: list[str]) -> Iterator[Reading]:
     above: list[str] = []
     for place, line in enumerate(lines, 1):
-        if heading := TITLES.fullmatch(line):
-            above = [heading["name"].strip()]
+        if heading := TITLES.search(line):
+            above = [line[: heading.start()].strip()]
         elif above and (branch := TREE_ROW.fullmatch(line)):
             first, *cells = branch["rest"].split("│")
             above[len(branch["bars"]) // WIDTH + 1 :] = []

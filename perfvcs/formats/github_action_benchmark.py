@@ -83,7 +83,9 @@ class GithubActionBenchmark:
 
     def decode_all(self, document: bytes, stem: str = "") -> Iterator[Profile]:  # noqa: ARG002 - suites have names
         """The profile of each entry; raises NoResults, and Malformed with the place."""
-        data = BEFORE.sub(b"", bounded(document), count=1).rstrip().removesuffix(b";")
+        text = bounded(document)
+        before = BEFORE.match(text)
+        data = text[before.end() if before else 0 :].rstrip().removesuffix(b";")
         entries = [(suite, entry) for suite, found in typed(data, _Data).entries.items() for entry in found]
         if not any(bench.value is not None for _, entry in entries for bench in entry.benches):
             raise NoResults("it has no results: no entry has a value")

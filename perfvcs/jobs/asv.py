@@ -17,7 +17,7 @@ CONFIGURATION_FILE = "asv.conf.json"
 RUNNER = "python -m perfvcs_asv"
 SUITE_FOUND = "a suite of asv, whose files run without it"
 COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)  # or a string, which may hold slashes
-BENCHMARK = re.compile(r"^\s*(?:async )?def (?:time|track|peakmem)_\w", re.MULTILINE)
+BENCHMARK = re.compile(r"^[ \t]*(?:async )?def (?:time|track|peakmem)_\w", re.MULTILINE)
 MOST_MODULES = 3  # proposed one by one, in case the whole suite takes too long
 
 

@@ -68,7 +68,7 @@ class HookTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     @property
     def seconds(self) -> float:
         """The time in seconds; 0 lets every push through at once."""
-        return 0.0 if re.fullmatch(r"\s*0+(\.0*)?\s*[a-z]*\s*", str(self.wait)) else seconds(self.wait, "[hook] wait")
+        return 0.0 if re.fullmatch(r"\s*+0+(\.0*)?\s*+[a-z]*\s*+", str(self.wait)) else seconds(self.wait, "[hook] wait")
 
 
 class HostsTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -147,7 +147,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 def seconds(value: object, path: str) -> float:
     """A time such as ``"60s"``, ``"5min"``, ``"500ms"`` or a number, in seconds."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-z]*)\s*", str(value))
+    match = re.fullmatch(r"\s*+(\d+(?:\.\d*)?)\s*+([a-z]*)\s*+", str(value))
     if match and (match[2] or "s") in _UNITS and float(match[1]) > 0:
         return float(match[1]) * _UNITS[match[2] or "s"]
     raise BadConfig(f'{path}: {value!r} is not a time; write it like "60s", "5min" or "500ms"')

@@ -22,7 +22,7 @@ PYTEST = f'{{ name = "pytest", repeat = {PROPOSED_REPEATS} }}'
 EXTRAS = ("test", "tests", "testing", "dev")  # what projects call what their tests need
 MOST_FILES = 2_000  # files that are looked at
 MOST_ARGUMENTS = 20  # files in one command
-USES_BENCHMARK = re.compile(r"^\s*(?:async )?def test\w*\([^)]*\bbenchmark\b", re.MULTILINE)  # the fixture of pytest-benchmark
+USES_BENCHMARK = re.compile(r"^[ \t]*(?:async )?def test\w*\([^()]*\bbenchmark\b", re.MULTILINE)  # the fixture of pytest-benchmark
 SWITCHES_OFF = re.compile(
     r"(^|_)(WITHOUT|NO|DISABLE|SKIP|INSTALL|FETCH\w*|DOWNLOAD|VALGRIND|FUZZ\w*|COVERAGE)(_|$)"
 )  # options of CMake
@@ -165,7 +165,7 @@ def _needed_by_tests(root: Path) -> tuple[str, tuple[str, ...]]:
 
 def _rust(root: Path) -> Iterator[Proposal]:
     text = _text(root / "Cargo.toml")
-    if not re.search(r"^\s*\[(package|workspace)\b", text, re.MULTILINE):  # any bytes may have that name
+    if not re.search(r"^[ \t]*\[(package|workspace)\b", text, re.MULTILINE):  # any bytes may have that name
         return
     if list((root / "benches").glob("*.rs")) or "[[bench]]" in text:
         yield Proposal("a Rust project with benches", "cargo bench", "bench", ("cargo bench --no-run",))

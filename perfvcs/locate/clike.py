@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from perfvcs.locate.heads import KEYWORDS, NAME, Head, Word, declares, head, opens_data, scope_name
-from perfvcs.locate.parts import COMPUTED, Function, Parts, Statement, digest, words_of
+from perfvcs.locate.parts import COMPUTED, Functions, Parts, Statement, digest, words_of
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|\\\r?\n|//(?:[^\n\\]|\\.|\\\n)*|/\*.*?\*/)
-    |(?P<directive>(?<![^\n])[ \t]*\#(?:[^\n\\/]|\\\r?\n|\\.|//[^\n]*|/\*.*?\*/|/)*)
+    |(?P<directive>(?<![^\n])[ \t]*\#(?:[^\n\\/]|\\\r?\n|\\.|//[^\n]*|/\*.*?\*/|/(?!\*))*)
     |(?P<text>(?:u8|[uUL])?R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"|(?:u8|[uUL])?"(?:[^"\\\n]|\\.)*"|(?:u8|[uUL])?'(?:[^'\\\n]|\\.)+')
+    |(?P<endless>(?:/\*|(?:u8|[uUL])?R"[^()\\\s"]{0,16}\().*)
     |(?P<name>[A-Za-z_$]\w*)
     |(?P<number>\.?\d(?:[\w.]|'(?=\w)|[eEpP][+-])*)
     |(?P<other>::|->|.)""",
@@ -27,17 +28,20 @@ _CONDITIONAL = re.compile(r"\s*#\s*(?:if|el|endif)")
 
 def parts(source: bytes) -> Parts | None:
     """The parts of a source; None where its brackets do not match, so that nobody knows where a function ends."""
-    text = source.decode("utf-8", "replace").replace("\r\n", "\n")
-    return _Reader(list(_words(text))).read()
+    words = _words(source.decode("utf-8", "replace").replace("\r\n", "\n"))
+    return _Reader(words).read() if words is not None else None
 
 
-def _words(text: str) -> Iterator[Word]:
+def _words(text: str) -> list[Word] | None:
+    """All words; None where a comment or a raw string has no end."""
+    found: list[Word] = []
     for match in _TOKEN.finditer(text):
         kind = match.lastgroup or ""
-        if kind == "mark":
-            kind = "text"
+        if kind == "endless":
+            return None
         if kind != "space":
-            yield Word(kind, match[0])
+            found.append(Word("text" if kind == "mark" else kind, match[0]))
+    return found
 
 
 class _Reader:
@@ -45,7 +49,7 @@ class _Reader:
 
     def __init__(self, words: list[Word]) -> None:
         self.words = words
-        self.functions: dict[str, Function] = {}
+        self.functions = Functions()
         self.statements: list[Statement] = []
         self.uses: dict[str, None] = {}
         self.macros: dict[str, None] = {}
@@ -98,7 +102,7 @@ class _Reader:
         self._statement(scopes[-1])
         if ends:
             return None
-        return Parts("c", self.functions, tuple(self.statements), tuple(self.uses), tuple(self.macros))
+        return Parts("c", self.functions.all, tuple(self.statements), tuple(self.uses), tuple(self.macros))
 
     @property
     def _in_brackets(self) -> bool:
@@ -178,9 +182,7 @@ class _Reader:
         own = digest([*self.conditions[-1:], *_texts(chunk)])
         names = set(_mentions(chunk, found.parameters)) - KEYWORDS
         names.discard(name.rpartition("::")[2])
-        if known := self.functions.get(name):  # overloaded, or for several platforms
-            own, names = digest([known.digest, own]), names.union(known.mentions)
-        self.functions[name] = Function(own, tuple(sorted(names)))
+        self.functions.add(name, own, names)
         self.statements.append(Statement("", digest(["function", name]), (name.rpartition("::")[2],), (), function=name))
         self._begin()
 

@@ -22,7 +22,7 @@ STANDARD = frozenset({
 PREPROCESSOR = frozenset({"preproc_if", "preproc_elif"})
 BRANCH = re.compile(rb"(?m)^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:.*\\\n)*.*")
 EVALUATED_ONCE = frozenset({"initializer", "right"})  # the fields of a loop that are evaluated before it begins
-ASSERTION = re.compile(r"(?i)^(?:\w+_)?\w*assert$")
+ASSERTION = re.compile(r"(?i)\w*assert$")
 
 
 def available() -> bool:

@@ -10,7 +10,7 @@ from perfvcs.locate.hunks import SourceDifference
 from perfvcs.profile import Profile
 from perfvcs.text.words import counted
 
-DECLARED_NAME = re.compile(r"""^\s*name\s*=\s*["']?([\w.-]+)""", re.MULTILINE)
+DECLARED_NAME = re.compile(r"""^[ \t]*name[ \t]*=[ \t]*["']?([\w.-]+)""", re.MULTILINE)
 MOST_SHOWN = 5  # names of a kind
 NOTES = ("hugepages", "os")  # of the machine, which are not compared and may matter
 

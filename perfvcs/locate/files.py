@@ -29,15 +29,17 @@ _OTHERS = re.compile(
     r"|\.mypy\.ini|\.isort\.cfg|\.style\.yapf|\.yamllint(?:\.ya?ml)?|\.clang-format|\.clang-tidy|renovate\.json|\.git-blame-ignore-revs"
     r"|\.codespellrc|\.all-contributorsrc|\.bumpversion\.cfg|\.bumpversion\.toml|\.landscape\.ya?ml|\.coveralls\.yml|\.lgtm\.yml"
     r"|\.deepsource\.toml|\.sourcery\.ya?ml|\.pyup\.yml|dependabot\.yml|cliff\.toml|\.dockerignore|py\.typed|MANIFEST\.in|\.zenodo\.json"
-    r"|\.gitlint|\.binstar\.yml|\.markdownlint.*|\.prettierrc.*|\.prettierignore|_config\.yml|netlify\.toml|\.nojekyll)"
+    r"|\.gitlint|\.binstar\.yml|\.markdownlint[^/]*|\.prettierrc[^/]*|\.prettierignore|_config\.yml|netlify\.toml|\.nojekyll)"
 )
 _BUILD = re.compile(
-    r"(?:.*/)?(?:setup\.py|setup\.cfg|pyproject\.toml|tox\.ini|pytest\.ini|noxfile\.py|[Mm]akefile.*|GNUmakefile|CMakeLists\.txt|meson\.build"
+    r"(?:.*/)?(?:setup\.py|setup\.cfg|pyproject\.toml|tox\.ini|pytest\.ini|noxfile\.py|[Mm]akefile[^/]*|GNUmakefile|CMakeLists\.txt|meson\.build"
     r"|meson_options\.txt|configure(?:\.ac|\.in)?|BUILD(?:\.bazel)?|WORKSPACE(?:\.bazel)?|SCons(?:truct|cript)|build\.(?:sh|rs)|Cargo\.(?:toml|lock)"
-    r"|.*\.(?:mk|cmake|am|ac|m4|pro|pri|gyp|gypi|bzl|ninja))"
+    r"|[^/]*\.(?:mk|cmake|am|ac|m4|pro|pri|gyp|gypi|bzl|ninja))"
 )
 _LOCKS = re.compile(
-    r"(?:.*/)?(?:.*requirements.*\.(?:txt|in)|requirements/.*|.*constraints.*\.txt|.*\.lock|Pipfile|environment.*\.ya?ml|conda.*\.ya?ml)"
+    r"(?:.*/)?(?:requirements/.*|(?=[^/]*requirements)[^/]*\.(?:txt|in)|(?=[^/]*constraints)[^/]*\.txt|[^/]*\.lock|Pipfile"
+    r"|environment[^/]*\.ya?ml|conda[^/]*\.ya?ml)",
+    re.DOTALL,
 )
 
 # tables of settings that decide neither what is built nor how tests run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from perfvcs.locate.parts import COMPUTED, Function, Parts, Statement, digest
+from perfvcs.locate.parts import COMPUTED, Functions, Parts, Statement, digest
 from perfvcs.text.lines import source_lines
 
 _NAME = re.compile(r"[a-z]\w*")
@@ -25,10 +25,10 @@ sequence stop submodule subroutine target then to type use value volatile where 
 _STRING = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 _PROCEDURE = re.compile(
     r"(?:(?:(?:pure|impure|elemental|recursive|non_recursive|module|integer|real|double\s*precision|complex|logical|character|type|class)"
-    r"\s*(?:\*\s*\d+|\([^()]*(?:\([^()]*\)[^()]*)*\))?\s+)*)(subroutine|function)\s+([a-z]\w*)"
+    r"\b\s*+(?:\*\s*+\d+|\([^()]*(?:\([^()]*\)[^()]*)*\))?\s*+)*)(subroutine|function)\s+([a-z]\w*)"
 )
 _PROGRAM = re.compile(r"(program|module|submodule\s*\([^)]*\)|block\s*data)\s*([a-z]\w*)?$")
-_USE = re.compile(r"use\b\s*(?:,\s*(?:non_)?intrinsic\s*)?(?:::)?\s*([a-z]\w*)")
+_USE = re.compile(r"use\b\s*+(?:,\s*+(?:non_)?intrinsic\s*+)?(?:::)?\s*+([a-z]\w*)")
 _END = re.compile(r"end\s*(?:(subroutine|function|program|module|submodule|procedure|block\s*data)\b\s*(?:[a-z]\w*)?)?$")
 _ENTRY = re.compile(r"entry\s+([a-z]\w*)")
 _DECLARATION = re.compile(
@@ -39,7 +39,7 @@ _DECLARATION = re.compile(
 _IMPLICIT = re.compile(r"\b(?:operator|assignment)\s*\(|\bfinal\b")  # what is called without its name
 _OPENED = dict.fromkeys(("subroutine", "function", "procedure"), "procedure")  # what an `end` closes
 _INTERFACE = re.compile(r"(abstract\s+)?interface\b")
-_INCLUDE = re.compile(r"\s*#?\s*include\s*['\"<]([^'\"<>]+)['\">]", re.IGNORECASE)
+_INCLUDE = re.compile(r"\s*+#?\s*+include\s*+['\"<]([^'\"<>]+)['\">]", re.IGNORECASE)
 
 
 def parts(source: bytes) -> Parts | None:
@@ -49,7 +49,7 @@ def parts(source: bytes) -> Parts | None:
 
 class _Reader:
     def __init__(self) -> None:
-        self.functions: dict[str, Function] = {}
+        self.functions = Functions()
         self.statements: list[Statement] = []
         self.uses: dict[str, None] = {}
         self.provides: list[str] = []
@@ -97,7 +97,7 @@ class _Reader:
             return None
         while units:
             self._close(units)
-        return Parts("fortran", self.functions, tuple(self.statements), tuple(self.uses), tuple(self.provides))
+        return Parts("fortran", self.functions.all, tuple(self.statements), tuple(self.uses), tuple(self.provides))
 
     def _declaration(self, plain: str) -> None:
         """What stands outside of procedures; a macro may have made what does not declare anything."""
@@ -115,10 +115,7 @@ class _Reader:
         if units and units[-1][0] in ("procedure", "program"):  # an inner procedure belongs to the one around it
             units[-1][2].extend(lines)
             return
-        found = digest(words)
-        if known := self.functions.get(name):
-            found, names = digest([known.digest, found]), names.union(known.mentions)
-        self.functions[name] = Function(found, tuple(sorted(names)))
+        self.functions.add(name, digest(words), names)
         self.statements.append(Statement("", digest([kind, name]), (name,), (), False, False, name))
 
     def _add(

@@ -15,6 +15,7 @@ from perfvcs.text.lines import source_lines
 
 MOST_FILES = 400  # sources that are read on both sides; those that the benchmark reaches come first
 LARGEST_DIFFED = 1 << 20  # bytes of a source; what is larger was generated
+MOST_ALIKE = 300  # functions of a side that are compared with those of the other one
 COMMON_WORDS_SHARE = 0.6  # the share of common words from which on a lost and a new function are one that was renamed
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
@@ -233,7 +234,7 @@ def _paired(hunk: Hunk, before: Outline, after: Outline) -> list[Hunk]:
         [one for one in outline.definitions if first <= one.first and one.last < first + count]
         for outline, (first, count) in ((before, hunk.old), (after, hunk.new))
     ]
-    if not all(sides) or len(sides[0]) + len(sides[1]) == 2:
+    if not all(sides) or len(sides[0]) + len(sides[1]) == 2 or max(map(len, sides)) > MOST_ALIKE:
         return [hunk]
     names = [[one.name for one in side] for side in sides]
     at, found = (hunk.old[0], hunk.new[0]), []
@@ -280,12 +281,13 @@ def _renamed(files: Iterable[DifferingFile]) -> dict[str, str]:
                     body = source_lines(text)[one.first - 1 : one.last]
                     found.append((f"{one.name} ({path})", set(re.findall(r"\w+", "\n".join(body)))))
     pairs: dict[str, str] = {}
-    for name, words in lost:
-        taken = set(pairs.values())
+    taken: set[str] = set()
+    for name, words in lost[:MOST_ALIKE]:
         alike = [
-            (len(words & others) / len(words | others), other) for other, others in made if other not in taken and words | others
+            (len(words & others) / len(words | others), other) for other, others in made[:MOST_ALIKE] if other not in taken and words | others
         ]
         share, best = max(alike, default=(0.0, ""))
         if share >= COMMON_WORDS_SHARE:
             pairs[name] = best
+            taken.add(best)
     return pairs

@@ -115,11 +115,9 @@ def _pairs(
         else:
             pairs.append((x, partner))
     bare = {b.names[y].replace(INLINED, ""): b.names[y] for y in names.values()}
-    for x in list(lost):
-        other = bare.pop(a.names[x].replace(INLINED, ""), None)
-        if other is not None:
-            pairs.append((x, names.pop(other)))
-            lost.remove(x)
+    inlined = {x: bare.pop(a.names[x].replace(INLINED, ""), None) for x in lost}
+    pairs += [(x, names.pop(other)) for x, other in inlined.items() if other is not None]
+    lost = [x for x, other in inlined.items() if other is None]
     if not lost or not names:
         return [*pairs, *((x, -1) for x in lost), *((-1, y) for y in names.values())]
     more = _alike(a, b, lost, list(names.values()), below)

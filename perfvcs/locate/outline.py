@@ -6,6 +6,7 @@ import ast
 import hashlib
 import re
 import warnings
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -17,16 +18,17 @@ MODULE = "<module>"
 PYTHON = frozenset({"py", "pyi", "pyw"})
 NATIVE = frozenset({"c", "h", "cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "h++", "inl", "ipp", "tcc"})
 LARGEST_OUTLINED = 4 << 20  # characters of a source that is read
+LONGEST_HEAD = 10_000  # characters; what is longer is no head of a function or class
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # what is not code: comments, strings, characters, preprocessor lines
 _NOISE = re.compile(
     r"//(?:[^\n\\]|\\.|\\\n)*|/\*.*?(?:\*/|\Z)"
-    r'|R"([^ ()\\\n]{0,16})\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\''
+    r'|R"([^ ()\\\n]{0,16})\((?:.*?\)\1"|.*)|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\''
     r"|^[ \t]*\#(?:[^\n\\]|\\.|\\\n)*",
     re.DOTALL | re.MULTILINE,
 )
 _WORD = re.compile(r'"(?:[^"\\\n]|\\.)*"|\w+|\S')
-_NAME = re.compile(r"((?:[\w~]+(?:<[^<>;{}]*>)?\s*::\s*)*(?:operator\s*(?:\(\)|[^\s(]{1,3}|\w+)|~?\w+))\s*\(")
+_NAME = re.compile(r"(?<![\w~])((?:[\w~]++(?:<[^<>;{}]*>)?\s*+::\s*+)*(?:operator\s*+(?:\(\)|[^\s(]{1,3}|\w++)|~?\w++))\s*+\(")
 _TEMPLATE = re.compile(r"\btemplate\s*<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>")
 _SCOPE = re.compile(r"\b(namespace|class|struct|union|enum)\b([^;(){}=]*)$")
 _NOT_FUNCTIONS = frozenset(
@@ -58,7 +60,9 @@ class Outline(msgspec.Struct, frozen=True):
 
     def at(self, line: int) -> str:
         """The function to which a line belongs."""
-        return next((one.name for one in self.definitions if one.first <= line <= one.last), MODULE)
+        place = bisect_left(self.definitions, line, key=lambda one: one.last)
+        there = self.definitions[place : place + 1]
+        return there[0].name if there and there[0].first <= line else MODULE
 
     def named(self, name: str) -> list[Definition]:
         """All definitions of a name, which may be several: a property and its setter, or one for each platform."""
@@ -66,10 +70,10 @@ class Outline(msgspec.Struct, frozen=True):
 
     def digests(self) -> dict[str, str]:
         """By name what tells whether a function changed."""
-        found: dict[str, str] = {}
+        found: dict[str, list[str]] = {}
         for one in self.definitions:
-            found[one.name] = found.get(one.name, "") + one.digest
-        return found | {MODULE: self.outside}
+            found.setdefault(one.name, []).append(one.digest)
+        return {name: "".join(own) for name, own in found.items()} | {MODULE: self.outside}
 
 
 def language(path: str) -> str:
@@ -211,26 +215,27 @@ def _native(source: str) -> Outline:
     definitions: list[Definition] = []
     scopes: list[str | None] = []  # of the open braces outside of functions; None where it has no name
     start, outside = 0, []
+    ends, lines = _closing(text), [place for place, character in enumerate(text) if character == "\n"]
     for mark in re.finditer(r"[{};]", text):
         if mark.start() < start:
             continue
         head = text[start : mark.start()]
         if mark[0] == "{":
-            name = _function_name(head)
-            end = _closing(text, mark.end()) if name else None
+            name = _function_name(head) if len(head) <= LONGEST_HEAD else ""
+            end = ends.get(mark.start()) if name else None
             if name and end is not None:
-                first = text.count("\n", 0, start + len(head) - len(head.lstrip())) + 1
+                first = bisect_left(lines, start + len(head) - len(head.lstrip())) + 1
                 whole = "::".join([*(scope for scope in scopes if scope), name])
-                last = text.count("\n", 0, end) + 1
+                last = bisect_left(lines, end) + 1
                 # strings and numbers count, too: they are taken from the source itself
                 definitions.append(
                     Definition(whole, first, last, _digest(" ".join(_WORD.findall(_without_comments(source[start:end])))))
                 )
                 start = end
                 continue
-            opened = _scope(head)
+            opened = _scope(head) if len(head) <= LONGEST_HEAD else None
             if opened is None and "=" in head:  # an initialiser
-                end = _closing(text, mark.end())
+                end = ends.get(mark.start())
                 outside.append(text[start : end or mark.end()])
                 start = end or mark.end()
                 continue
@@ -251,7 +256,7 @@ def _without_comments(source: str) -> str:
 def _scope(head: str) -> str | None:
     """The name of what opens behind ``head``: a namespace, a class; empty where it has none, None for anything else."""
     head = re.sub(
-        r"\[\[.*?\]\]|\b(?:alignas|__attribute__|__declspec)\s*\((?:[^()]|\([^()]*\))*\)", " ", _TEMPLATE.sub(" ", head)
+        r"\[\[[^\[\]]*\]\]|\b(?:alignas|__attribute__|__declspec)\s*\((?:[^()]|\([^()]*\))*\)", " ", _TEMPLATE.sub(" ", head)
     )
     found = _SCOPE.search(head)
     if found is None:
@@ -285,11 +290,13 @@ def _names_type(head: str, start: int) -> bool:
     return False
 
 
-def _closing(text: str, start: int) -> int | None:
-    """The place behind the brace that closes the one before ``start``."""
-    depth = 1
-    for mark in re.finditer(r"[{}]", text[start:]):
-        depth += 1 if mark[0] == "{" else -1
-        if not depth:
-            return start + mark.end()
-    return None
+def _closing(text: str) -> dict[int, int]:
+    """The place behind the brace that closes each one, by the place of that one."""
+    waiting: list[int] = []
+    found: dict[int, int] = {}
+    for mark in re.finditer(r"[{}]", text):
+        if mark[0] == "{":
+            waiting.append(mark.start())
+        elif waiting:
+            found[waiting.pop()] = mark.end()
+    return found

@@ -63,6 +63,25 @@ class Parts(msgspec.Struct, frozen=True, array_like=True):
         return found
 
 
+class Functions:
+    """The functions of a file, while it is read; several of one name are one: overloaded, or for several platforms."""
+
+    def __init__(self) -> None:
+        self._digests: dict[str, str] = {}
+        self._mentions: dict[str, set[str]] = {}
+
+    def add(self, name: str, own: str, mentions: Iterable[str]) -> None:
+        """One more definition, by its digest."""
+        known = self._digests.get(name)
+        self._digests[name] = digest([known, own]) if known else own
+        self._mentions.setdefault(name, set()).update(mentions)
+
+    @property
+    def all(self) -> dict[str, Function]:
+        """All that were added, by name."""
+        return {name: Function(own, tuple(sorted(self._mentions[name]))) for name, own in self._digests.items()}
+
+
 def digest(words: Iterable[str]) -> str:
     """16 hex digits for a sequence of words."""
     return hashlib.blake2b("\0".join(words).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from perfvcs.locate.parts import Function, Parts, Statement, digest
+from perfvcs.locate.parts import Functions, Parts, Statement, digest
 from perfvcs.locate.pybindings import (
     BLOCKS,
     FUNCTIONS,
@@ -57,14 +57,14 @@ class _Reader:
     """Collects the parts of one file."""
 
     def __init__(self) -> None:
-        self.functions: dict[str, Function] = {}
+        self.functions = Functions()
         self.statements: list[Statement] = []
         self.words = Words()
 
     def read(self, tree: ast.Module) -> Parts:
         for node in without_docstring(tree.body):
             self._statement(node, _Place())
-        return Parts("python", self.functions, tuple(self.statements), tuple(self.words.uses))
+        return Parts("python", self.functions.all, tuple(self.statements), tuple(self.words.uses))
 
     def _statement(self, node: ast.stmt, place: _Place) -> None:
         if isinstance(node, FUNCTIONS):
@@ -106,11 +106,7 @@ class _Reader:
         words: list[str] = [type(node).__name__]
         names: set[str] = set()
         self.words.function(node, words, names, outermost=True)
-        known = self.functions.get(name)
-        found = digest([place.within, *words])
-        if known:  # of a property with a setter, or defined for several platforms
-            found, names = digest([known.digest, found]), names.union(known.mentions)
-        self.functions[name] = Function(found, tuple(sorted(names)))
+        self.functions.add(name, digest([place.within, *words]), names)  # a property may have a setter of its name
         # what is computed where the function is defined
         arguments = node.args
         outside: list[ast.AST] = [*node.decorator_list, *arguments.defaults, *(one for one in arguments.kw_defaults if one)]

@@ -26,7 +26,7 @@ STARTUP = re.compile(
     r"|__[a-z]+[hsdtxo][ifc]\d?$"  # of the compiler's own library
 )
 # as gfortran, ifx and flang write them
-_OF_MODULES = re.compile(r"__\w+?_MOD_(\w+)|\w+?_mp_(\w+?)_|_QM\w+P(\w+)|_QP(\w+)")
+_OF_MODULES = re.compile(r"__[a-z0-9_]+MOD_([a-z0-9_]+)|(?:(?!_mp_)[a-z0-9_])+_mp_([a-z0-9_]+)_|_Q(?:M[a-z0-9_]+)?P([a-z0-9_]+)")
 
 
 def reach(sources: Sources, commit: str, command: str, *, shell: bool = False) -> Reach | str:

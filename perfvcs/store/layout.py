@@ -31,7 +31,7 @@ OF_OBJECTS = re.compile(r"[0-9a-f]{2}|pack|info")
 REFS = re.compile(r"heads/main")
 # What git and its killed processes leave, and what git makes again: not worth a word.
 USUAL_FILES = re.compile(
-    r"description|branches|logs|gc\.(log|pid)|FETCH_HEAD|ORIG_HEAD|fast_import_crash_\d+|.*\.lock|info(/refs)?|objects/(.*/)?tmp_.*"
+    r"description|branches|logs|gc\.(log|pid)|FETCH_HEAD|ORIG_HEAD|fast_import_crash_\d+|.*\.lock|info(/refs)?|objects/(?:(?!tmp_)[^/]*/)*tmp_.*"
     r"|objects/info/(packs|commit-graph|commit-graphs/.*)|objects/pack/(multi-pack-index.*|.*\.bitmap)"
 )
 STANDARD = re.compile(r"core\.(repositoryformatversion|filemode|bare|ignorecase|precomposeunicode|symlinks|logallrefupdates)")

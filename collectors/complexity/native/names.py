@@ -13,7 +13,7 @@ from perfvcs.collectors.complexity.native.reading import COMPILER_FLAGS, Unresol
 from perfvcs.errors import nearest
 
 IN_FILE = re.compile(r"(?P<file>[^:()<>]+\.[A-Za-z+]{1,4}):(?!:)(?P<name>.+)")
-BESIDE_FILE = re.compile(r"(?P<name>.+?)\s+\((?P<file>[^:()<>]+\.[A-Za-z+]{1,4})\)")
+BESIDE_FILE = re.compile(r"(?P<name>.*\S)\s+\((?P<file>[^:()<>]+\.[A-Za-z+]{1,4})\)")
 
 
 def chosen(name: str, everything: Sequence[BinaryFunctions]) -> list[BinaryFunction]:

@@ -1,0 +1,149 @@
+"""Time grows no faster than what is read: with these texts it did, or benchmarks/patterns.py would find that it does."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+sys.path.append(str(ROOT / "benchmarks"))
+
+import patterns  # noqa: E402
+
+from perfvcs import formats  # noqa: E402
+from perfvcs.check.renaming import _partners  # noqa: E402
+from perfvcs.collectors.pytest.names import _names  # noqa: E402
+from perfvcs.errors import PerfError  # noqa: E402
+from perfvcs.locate.files import why  # noqa: E402
+from perfvcs.locate.outline import outline  # noqa: E402
+from perfvcs.locate.sources import read  # noqa: E402
+
+SECONDS = 10.0  # of CPU time, where a quadratic reader takes minutes
+
+
+def spent(task: Callable[[], object]) -> float:
+    began = time.process_time()
+    task()
+    return time.process_time() - began
+
+
+def test_blanks_in_the_place_of_a_history_are_refused_at_once(tmp_path: Path, project, perf) -> None:
+    path = tmp_path / "data.js.gz"
+    path.write_bytes(gzip.compress(b"window.BENCHMARK_DATA = {}" + b" " * 4_200_000 + b"x"))
+    project.commit("begin", a="1")
+    assert path.stat().st_size < 10_000
+    assert spent(lambda: perf("import", str(path), code=None)) < SECONDS
+
+
+HEADING = "fastest       │ slowest       │ median        │ mean          │ samples │ iters"
+DOCUMENTS = {
+    "a title of blanks": ("divan.txt", f"a {HEADING}\n{' ' * 1_000_000}x\n".encode()),
+    "a title that goes on": ("divan.txt", f"a {HEADING}\n{' fastest' * 200_000}\n".encode()),
+    "blanks before a variable": ("a.data.js", b"window.BENCHMARK_DATA = {" + b" \n" * 1_000_000),
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_document_is_refused_at_once(name: str) -> None:
+    path, document = DOCUMENTS[name]
+
+    def task() -> None:
+        with pytest.raises(PerfError):
+            formats.decode(document, path)
+
+    assert spent(task) < SECONDS
+
+
+def test_a_title_of_divan_is_still_the_name_of_all_below_it() -> None:
+    row = "╰─ sum  1 ms │ 2 ms │ 1 ms │ 1.5 ms │ 100 │ 100"
+    profile = formats.decode(f"my sorts {HEADING}\n{row}\n".encode(), "a.txt")
+    assert profile.resources.names == ["my sorts::sum"]
+
+
+COUNT = 40_000
+SOURCES = {
+    "python": "".join(f"def f(): return a{i}\n" for i in range(COUNT)),
+    "c": "".join(f"int f(void) {{ return a{i}; }}\n" for i in range(COUNT)),
+    "fortran": "".join(f"subroutine f\n call a{i}\nend\n" for i in range(COUNT)),
+}
+
+
+@pytest.mark.parametrize("language", SOURCES)
+def test_many_functions_of_one_name_are_read_in_time(language: str) -> None:
+    found = []
+    assert spent(lambda: found.append(read(language, SOURCES[language].encode()))) < SECONDS
+    assert len(found[0].functions["f"].mentions) == COUNT
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['u8R"0(a)"' * COUNT, "/* " * COUNT, "#" + "/*" * COUNT, '"' * COUNT, "a : " * COUNT],
+    ids=["raw strings", "comments", "a directive", "quotes", "labels"],
+)
+def test_what_has_no_end_in_c_is_read_in_time(text: str) -> None:
+    assert spent(lambda: read("c", text.encode())) < SECONDS
+
+
+def test_the_lines_of_many_functions_are_found_in_time(tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("def f():\n pass\n" * 50_000)
+    assert spent(lambda: _names(path)) < SECONDS
+    for name in ("a.py", "a.c"):
+        text = path.read_text() if name == "a.py" else SOURCES["c"]
+        made = []
+        assert spent(lambda name=name, text=text, made=made: made.append(outline(name, text))) < SECONDS
+        assert spent(lambda made=made: [made[0].at(line) for line in range(COUNT)]) < SECONDS
+        assert spent(made[0].digests) < SECONDS
+    assert spent(lambda: outline("a.c", "f() {\n" * COUNT)) < SECONDS
+
+
+def test_jobs_that_all_run_the_same_are_compared_in_time() -> None:
+    command = ("time", "true", "", "", "[]")
+    jobs = {f"job {number}": {command} for number in range(COUNT)}
+    assert spent(lambda: _partners(jobs, jobs)) < SECONDS
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("a/requirements/dev/x.txt", "it says which packages are installed"),
+        ("requirements-test.txt", "it says which packages are installed"),
+        ("a/dev-constraints.txt", "it says which packages are installed"),
+        ("requirements.md", ""),
+        ("a/b/setup.cfg", "it says how the project is built or run"),
+        ("a/.gitignore", ""),
+        ("a/.gitignored", "who reads it is not known"),
+    ],
+)
+def test_files_have_the_reasons_that_they_had(path: str, reason: str) -> None:
+    assert why(path) == reason
+
+
+@pytest.mark.parametrize(
+    ("pattern", "method"),
+    [(r"\s*window", "search"), (r"(a|a)*b", "match"), (rb".*? +y", "fullmatch"), (r"\w+_\w+!", "match")],
+)
+def test_the_script_finds_patterns_that_take_too_long(pattern: str | bytes, method: str) -> None:
+    assert patterns.tried(patterns.Use("here", re.compile(pattern), (method,)), seconds=5)
+
+
+@pytest.mark.parametrize("pattern", [r"[ \t]*window", r"\s*+(\d+)\s*+x", rb'"(?:[^"\\]|\\.)*"'])
+def test_the_script_finds_nothing_in_others(pattern: str | bytes) -> None:
+    assert not patterns.tried(patterns.Use("here", re.compile(pattern), ("match",)), seconds=60)
+
+
+def test_patterns_that_took_too_long_do_so_no_longer(capsys: pytest.CaptureFixture[str]) -> None:
+    assert patterns.main(["formats/divan", "github_action", "memory/heap", "perfvcs/plugins"]) == 0
+    assert "0 too slow" in capsys.readouterr().out
+
+
+def test_all_patterns_of_the_sources_are_known_to_the_script() -> None:
+    found, unknown = patterns.uses()
+    assert len(found) > 300 and len(unknown) < 10
+    assert {"match", "search", "fullmatch", "sub"} <= {method for use in found for method in use.methods}
