@@ -28,7 +28,33 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("perfvcs", "collectors", "postprocessors", "views")
 METHODS = ("match", "search", "fullmatch", "findall", "finditer", "split", "sub", "subn")
-ALPHABET = (" ", "\t", "\n", "\r\n", "0", "a", "A", "é", "/", "(", ")", "[", "]", "{", "<", ">", '"', "'", "\\", ".", "-", ":", ",", "_", "x ")
+ALPHABET = (
+    " ",
+    "\t",
+    "\n",
+    "\r\n",
+    "0",
+    "a",
+    "A",
+    "é",
+    "/",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "<",
+    ">",
+    '"',
+    "'",
+    "\\",
+    ".",
+    "-",
+    ":",
+    ",",
+    "_",
+    "x ",
+)
 ENDS = ("", "\0", "\n!")
 SMALL, LARGE = 10_000, 20_000  # characters
 RATIO = 2.8
@@ -83,9 +109,7 @@ def uses(words: Iterable[str] = ()) -> tuple[list[Use], list[str]]:
     return found, unknown
 
 
-def _of_file(
-    path: Path, name: str, tree: ast.Module, methods: dict[str, set[str]], found: list[Use], unknown: list[str]
-) -> None:
+def _of_file(path: Path, name: str, tree: ast.Module, methods: dict[str, set[str]], found: list[Use], unknown: list[str]) -> None:
     names: dict[int, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
@@ -298,7 +322,9 @@ def main(given: Sequence[str] | None = None) -> int:
             count += 1
             times = " ".join(f"{value:.3f}" for value in one.seconds)
             print(f"{one.place} {one.method} {one.prefix!r} {one.unit!r} * n: {times} s: {one.pattern}", flush=True)
-    print(f"{len(found)} patterns tried with {texts:,} texts, {count} too slow; {len(unknown)} made of others where they are used:")
+    print(
+        f"{len(found)} patterns tried with {texts:,} texts, {count} too slow; {len(unknown)} made of others where they are used:"
+    )
     print("\n".join(unknown))
     return int(bool(count))
 

@@ -13,7 +13,9 @@ KERNEL = "[kernel]"
 INLINED = " [inlined]"  # behind the name of a function that the compiler put into its caller
 LIBRARIES = re.compile(r"(?:^|.*/)(?:(?:site|dist)-packages|lib(?:64)?/(?:python|pypy)[\d.]+t?)/(?!(?:site|dist)-packages/)")
 OBJECT = re.compile(r"(.+?\.so)((?:\.\d+)*)")
-SUFFIX = re.compile(r"(?:@.*|\.(?:constprop|isra|part|cold|lto_priv|llvm|localalias|clone)\b.*|::h[0-9a-f]{16}| \[clone .*)$", re.DOTALL)
+SUFFIX = re.compile(
+    r"(?:@.*|\.(?:constprop|isra|part|cold|lto_priv|llvm|localalias|clone)\b.*|::h[0-9a-f]{16}| \[clone .*)$", re.DOTALL
+)
 ADDRESS_NAME = re.compile(r"0x[0-9a-f]+")
 STRING = re.compile(
     r"std::(?:__cxx11::|__1::)?basic_string<char, std::(?:__1::)?char_traits<char>, std::(?:__1::)?allocator<char> ?>"

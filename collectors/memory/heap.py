@@ -25,9 +25,7 @@ MACHINERY = re.compile(
     r"malloc|calloc|realloc|reallocarray|memalign|aligned_alloc|posix_memalign|valloc|pvalloc|mmap|operator new(\[\])?|_Zn[wa]\w+"
     r"|(__gnu_cxx|std|__cxxabiv1)::.*|__cxa_.*|(PyMem|PyObject|PyMem_Raw)_(Malloc|Calloc|Realloc)|\(unknown\)"
 )
-LIBRARIES = re.compile(
-    r"(libc|libstdc\+\+|libgcc_s|ld-linux|ld-musl|libpthread|libm).*\.so[\d.]*"
-)
+LIBRARIES = re.compile(r"(libc|libstdc\+\+|libgcc_s|ld-linux|ld-musl|libpthread|libm).*\.so[\d.]*")
 
 
 @dataclass(frozen=True)

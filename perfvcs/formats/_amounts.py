@@ -172,7 +172,9 @@ class _Resources:
         found: dict[str, Metric] = {}
         columns: dict[str, list[float | None]] = {}
         if len(pairs) > MOST_KINDS:
-            raise Malformed(f"its resources are of {len(pairs):,} kinds, over {MOST_KINDS:,}: a column for each would be too large")
+            raise Malformed(
+                f"its resources are of {len(pairs):,} kinds, over {MOST_KINDS:,}: a column for each would be too large"
+            )
         for (first, second), kind in pairs.items():
             name = _free(usable(METRIC_NAMES.get(subtypes[second], subtypes[second] or types[first])), found)
             mine = amounts if len(pairs) == 1 else [

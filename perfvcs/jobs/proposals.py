@@ -22,7 +22,9 @@ PYTEST = f'{{ name = "pytest", repeat = {PROPOSED_REPEATS} }}'
 EXTRAS = ("test", "tests", "testing", "dev")  # what projects call what their tests need
 MOST_FILES = 2_000  # files that are looked at
 MOST_ARGUMENTS = 20  # files in one command
-USES_BENCHMARK = re.compile(r"^[ \t]*(?:async )?def test\w*\([^()]*\bbenchmark\b", re.MULTILINE)  # the fixture of pytest-benchmark
+USES_BENCHMARK = re.compile(
+    r"^[ \t]*(?:async )?def test\w*\([^()]*\bbenchmark\b", re.MULTILINE
+)  # the fixture of pytest-benchmark
 SWITCHES_OFF = re.compile(
     r"(^|_)(WITHOUT|NO|DISABLE|SKIP|INSTALL|FETCH\w*|DOWNLOAD|VALGRIND|FUZZ\w*|COVERAGE)(_|$)"
 )  # options of CMake

@@ -284,7 +284,9 @@ def _renamed(files: Iterable[DifferingFile]) -> dict[str, str]:
     taken: set[str] = set()
     for name, words in lost[:MOST_ALIKE]:
         alike = [
-            (len(words & others) / len(words | others), other) for other, others in made[:MOST_ALIKE] if other not in taken and words | others
+            (len(words & others) / len(words | others), other)
+            for other, others in made[:MOST_ALIKE]
+            if other not in taken and words | others
         ]
         share, best = max(alike, default=(0.0, ""))
         if share >= COMMON_WORDS_SHARE:

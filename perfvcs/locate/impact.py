@@ -138,7 +138,9 @@ class _Closure:
         if statement.main:
             return
         if statement.unclear:
-            self._loaded_by_all(path, f"what {next(iter(statement.binds), 'a head')} defines there is not certain, and it changed")
+            self._loaded_by_all(
+                path, f"what {next(iter(statement.binds), 'a head')} defines there is not certain, and it changed"
+            )
         if statement.effect:
             self._loaded_by_all(path, because or f"{path} does something else when it is loaded")
         if statement.function:

@@ -22,7 +22,9 @@ from perfvcs.site.model import (
     StepData,
 )
 
-LAST_PART = re.compile(r"([^\[(]*(?:::|[./]|: | · ))(?=\w)(.{3,})", re.DOTALL)  # of a name, before its parameters, and all before it
+LAST_PART = re.compile(
+    r"([^\[(]*(?:::|[./]|: | · ))(?=\w)(.{3,})", re.DOTALL
+)  # of a name, before its parameters, and all before it
 
 
 class RowData(msgspec.Struct, frozen=True, kw_only=True):

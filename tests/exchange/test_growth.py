@@ -14,15 +14,15 @@ from conftest import ROOT
 
 sys.path.append(str(ROOT / "benchmarks"))
 
-import patterns  # noqa: E402
+import patterns
 
-from perfvcs import formats  # noqa: E402
-from perfvcs.check.renaming import _partners  # noqa: E402
-from perfvcs.collectors.pytest.names import _names  # noqa: E402
-from perfvcs.errors import PerfError  # noqa: E402
-from perfvcs.locate.files import why  # noqa: E402
-from perfvcs.locate.outline import outline  # noqa: E402
-from perfvcs.locate.sources import read  # noqa: E402
+from perfvcs import formats
+from perfvcs.check.renaming import _partners
+from perfvcs.collectors.pytest.names import _names
+from perfvcs.errors import PerfError
+from perfvcs.locate.files import why
+from perfvcs.locate.outline import outline
+from perfvcs.locate.sources import read
 
 SECONDS = 10.0  # of CPU time, where a quadratic reader takes minutes
 
