@@ -189,7 +189,7 @@ class _Reader:
     def _statement(self, scope: str) -> None:
         """A declaration: any name in it may mean something else where it changes."""
         own = [Word("name", "struct"), *self.chunk] if self.behind_type else self.chunk
-        if self.chunk and (self.torn or (scope_name(self.chunk) is None and not declares(own, scope))):
+        if self.chunk and (self.torn or (not declares(own, scope) and scope_name(self.chunk) is None)):
             self._unclear(scope)
         elif self.chunk:
             self._inner()
