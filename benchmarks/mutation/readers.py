@@ -159,13 +159,11 @@ def _manifest(document: bytes, folder: Path) -> object:
 
 
 def _packages(document: bytes, folder: Path) -> object:
-    from perfvcs.measure.interpreter import Interpreter
-    from perfvcs.measure.virtualenv import COMPLETE, _read
+    from perfvcs.measure.held import COMPLETE
+    from perfvcs.measure.pythons import note
 
-    (folder / "bin").mkdir(exist_ok=True)
-    put(folder, "bin/python", b"")
     put(folder, COMPLETE, document)
-    return _read(folder, Interpreter(folder / "bin/python", "3.11.2", "CPython"))
+    return note(folder)
 
 
 def _record(document: bytes, folder: Path) -> object:

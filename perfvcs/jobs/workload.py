@@ -111,16 +111,21 @@ class FileWorkload(Workload):
     seed: int | None = 0
 
     def prepare(self, cwd: Path, folder: Path, env: Mapping[str, str]) -> str:  # noqa: ARG002
-        """The absolute path of the file, made unless ``folder`` has it."""
+        """The absolute path of the file, made unless ``folder`` has it.
+
+        Its name ends with its digest, which shows a change.
+        """
         from perfvcs.jobs.content import GENERATOR_VERSION, chunks
 
-        path = folder.absolute() / f"{self.content}-{self.length}-{self.seed or 0}-{GENERATOR_VERSION}"
-        with suppress(OSError):
-            if path.stat().st_size == self.length:
+        name = f"{self.content}-{self.length}-{self.seed or 0}-{GENERATOR_VERSION}"
+        for path in folder.absolute().glob(f"{name}-*"):
+            if path.name == f"{name}-{_digest(path)}":
                 return str(path)
         with _written(folder, self.name) as file:
             for chunk in chunks(self.content, self.length, self.seed or 0):
                 file.write(chunk)
+            file.flush()
+            path = folder.absolute() / f"{name}-{_digest(Path(file.name))}"
             _place(file, path)
         return str(path)
 

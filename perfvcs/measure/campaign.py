@@ -13,14 +13,13 @@ from perfvcs.artefacts import Artefacts
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.git.worktree import CheckoutError
 from perfvcs.jobs import Cell, knobs
-from perfvcs.jobs.config import KEEP, Config
+from perfvcs.jobs.config import Config
 from perfvcs.measure.announcement import announced
 from perfvcs.measure.budget import Budget, TurnTimes, run, spend
 from perfvcs.measure.executor import LocalExecutor, Make
 from perfvcs.measure.journal import Identity, Journal, Planned, SessionHeader
 from perfvcs.measure.product import Product, read_all
 from perfvcs.measure.progress import Progress
-from perfvcs.measure.pythons import PYTHONS_FOLDER, prune
 from perfvcs.measure.request import Request, digest
 from perfvcs.measure.series import Changed
 from perfvcs.measure.session import CollectFailed, Failure, Session
@@ -371,7 +370,6 @@ def _keep(repository: Repository, session: Session, outcome: CampaignOutcome) ->
     with repository.replacing() if earlier else nullcontext():
         outcome.paths += repository.store.replace(pairs, f"Collect {names}")
     repository.refresh()
-    prune(repository.home / PYTHONS_FOLDER, KEEP if (table := session.config.python) is None else table.keep)
     outcome.profiles += profiles
     outcome.failures += session.failures
     if missing := session.unmeasured():

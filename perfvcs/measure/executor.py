@@ -265,7 +265,9 @@ class LocalExecutor:
             run = replace(run, functions=self._functions)
             if self.tally.budget is not None:
                 run = replace(run, timeout=max(SHORTEST_TIMEOUT, min(run.timeout, self.tally.budget.left)))
-            return self.cells[number].collector.collect(run)
+            seen = self.cells[number].collector.collect(run)
+            self.sites.require(number, position, binary)
+            return seen
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 

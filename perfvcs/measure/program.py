@@ -8,13 +8,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perfvcs.collector import CollectError
+from perfvcs.collectors._shared.interpreter import INTERPRETER_NAME
 from perfvcs.text.characters import shorten
 
+HEAD_BYTES = 512  # of a script, which show what runs it
 
-def resolve(word: str, folder: Path, env: Mapping[str, str], root: Path | None = None) -> str:
+
+def resolve(word: str, folder: Path, env: Mapping[str, str], root: Path | None = None, python: Path | None = None) -> str:
     """The absolute path of a program; raises CollectError with the cure when there is none.
 
-    ``root`` is the working tree that a checkout in ``folder`` is of.
+    ``root`` is the working tree that a checkout in ``folder`` is of. Where the virtual environment ``python`` is active, neither is
+    what would run in another Python of PATH.
     """
     if "/" in word:
         path = folder / word
@@ -28,7 +32,14 @@ def resolve(word: str, folder: Path, env: Mapping[str, str], root: Path | None =
             raise CollectError(missing, lasting=True)
         raise CollectError(f"`{word}` does not exist in this revision: check `cmd`, or add a `build` that makes it", lasting=True)
     if found := shutil.which(word, path=env.get("PATH", os.defpath)):
-        return str(Path(found).absolute())
+        program = Path(found).absolute()
+        if python is not None and not program.is_relative_to(python) and _is_elsewhere(program):
+            raise CollectError(
+                f"`{word}` is not in the virtual environment, and {program} runs in another Python: "
+                "name what brings it in [python] requires, or write its path",
+                lasting=True,
+            )
+        return str(program)
     hint = f": did you mean `./{word}`?" if (folder / word).exists() else ": install it, or write its path"
     raise CollectError(f"`{word}` is not on PATH{hint}", lasting=True)
 
@@ -41,3 +52,19 @@ def only_here(words: Sequence[str], folder: Path, root: Path) -> str:
             name = shorten(word)
             return f"`{name}` is in the working tree, but not in a checkout: let `build` make it, name it in `overlay`, or `git add` it"
     return ""
+
+
+def _is_elsewhere(program: Path) -> bool:
+    """Whether a program of PATH is a Python, runs in a certain one, or leads to one, as pyenv's do."""
+    if INTERPRETER_NAME.fullmatch(program.name):
+        return True
+    try:
+        with program.open("rb") as file:
+            head = file.read(HEAD_BYTES).decode(errors="replace")
+    except OSError:
+        return False
+    first = head.partition("\n")[0].removeprefix("#!").split()
+    if not head.startswith("#!") or not first:
+        return False
+    # what asks `env` for its interpreter gets the environment's
+    return bool(INTERPRETER_NAME.fullmatch(Path(first[0]).name)) or "pyenv" in head

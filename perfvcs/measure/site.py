@@ -27,6 +27,7 @@ from perfvcs.jobs.config import Config, PythonTable, seconds
 from perfvcs.measure.builds import Builds, key_of
 from perfvcs.measure.compilers import wrapped
 from perfvcs.measure.product import Product
+from perfvcs.measure.pythons import PYTHONS_FOLDER, prune
 from perfvcs.measure.virtualenv import VirtualEnvironment, environment
 from perfvcs.native import native_folder, python_folder
 from perfvcs.process import CommandFailed, run
@@ -133,7 +134,9 @@ def prepare(
         base = version.dirty if version.product and version.product.folder else project.tree(version.commit)
         some = [] if config.submodules is True else [str(config.submodules)]
         content = None if own is not None or lacks else " ".join([base or "", *source.values(), *some])
-        pythons = _pythons(config.python, version.packages, home / "python", folder, content, env)
+        shared = home / PYTHONS_FOLDER
+        stack.callback(prune, shared, config.python.keep)  # once those made here are released
+        pythons = _pythons(config.python, version.packages, shared, folder, content, env, stack)
     return Site(folder, env, pythons, source, bool(config.build), tuple(lacks))
 
 
@@ -191,22 +194,25 @@ def _reporting(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def _pythons(
-    table: PythonTable, packages: Sequence[str], home: Path, origin: Path, content: str | None, env: Mapping[str, str]
-) -> dict[str, VirtualEnvironment]:
-    """A virtual environment per interpreter version that perf.toml asks for."""
+    table: PythonTable, packages: Sequence[str], home: Path, origin: Path, content: str | None, env: Mapping[str, str],
+    stack: ExitStack,
+) -> dict[str, VirtualEnvironment]:  # fmt: skip
+    """A virtual environment per interpreter that perf.toml asks for, held as long as ``stack``."""
     from perfvcs.measure.interpreter import find
 
     versions = table.versions or (f"{sys.version_info.major}.{sys.version_info.minor}",)
     return {
-        number: environment(
-            home,
-            find(number, env),
-            origin,
-            install=table.install,
-            requires=table.requires,
-            packages=packages,
-            content=content,
-            env=env,
+        number: stack.enter_context(
+            environment(
+                home,
+                find(number, env),
+                origin,
+                install=table.install,
+                requires=table.requires,
+                packages=packages,
+                content=content,
+                env=env,
+            )
         )
         for number in versions
     }

@@ -32,6 +32,7 @@ from perfvcs.profile import Environment, Job, Reached
 from perfvcs.text.words import listed
 
 BuildFlags = tuple[str, ...]
+Stamp = tuple[int, int, int] | None  # of a file: inode, size, time of the last change (ns)
 
 
 class SiteKind(NamedTuple):
@@ -61,7 +62,8 @@ class Sites:
         # only what is built can be built otherwise
         self._flags = [cell.collector.flags(shlex.split(cell.cmd)[0]) if config.build else () for cell in cells]
         self._sites: dict[tuple[int, int, BuildFlags], Site] = {}
-        self._texts: dict[tuple[Path, Workload | None], str] = {}
+        self._texts: dict[tuple[Path, Workload | None], tuple[str, Stamp]] = {}
+        self._notes: dict[str, None] = {}  # what versions did to the workloads that they share
         self.warm: dict[tuple[int, Version], Reached | None] = {}  # cells on versions that were warmed up, and what ran then
 
     def kinds(self) -> Iterator[SiteKind]:
@@ -97,7 +99,9 @@ class Sites:
         """An execution of a cell on a version, ready to be made; all that is drawn by lot follows from the ``seed``."""
         cell, site = self._cell(number, position), self._site(number, position, binary)
         env = site.environ({name: value.replace(SEED_PLACEHOLDER, str(seed)) for name, value in cell.env.items()})
-        if python := self._python(cell, site):
+        python = self._python(cell, site)
+        if python is not None:
+            python.enter(f"{cell.name} on {self.versions[position].name}")
             env = python.activate(env)
         if cell.workload is not None and (drawn := cell.workload.drawn(seed)) is not None:
             text = drawn.prepare(site.folder, scratch / "workload", seeded(env, seed))
@@ -107,8 +111,9 @@ class Sites:
             text = self._workload(cell, site, env)
         env = self.knobs.padded(seeded(env, seed), Random(seed))
         program, *words = cell.argv(text, seed)
+        program = resolve(program, site.folder, env, self.project.root, python.folder if python else None)
         return Run(
-            argv=(resolve(program, site.folder, env, self.project.root), *words), cwd=site.folder, env=env, scratch=scratch, uid=cell.name,
+            argv=(program, *words), cwd=site.folder, env=env, scratch=scratch, uid=cell.name,
             timeout=cell.timeout, size=cell.workload.size if cell.workload else None,
             cpus=self.knobs.cpus(), aslr=self.knobs.aslr, left_out=cell.left_out,
         )  # fmt: skip
@@ -155,12 +160,21 @@ class Sites:
             python.interpreter.label if python else _interpreter(resolve(cell.argv("")[0], site.folder, env, self.project.root))
         )
         found = environment.describe(self.knobs, env, python=label, built=site.built, before=before, after=after)
-        if site.lacks:
-            found = structs.replace(found, warnings=[*site.lacks, *found.warnings])
+        warnings = [*site.lacks, *found.warnings, *self._notes]
         if python is None:
-            return found
+            return structs.replace(found, warnings=warnings)
         # what is installed may differ from revision to revision, and is a part of what is compared
-        return structs.replace(found, notes=found.notes | {"installed": " ".join(python.installed)})
+        notes = found.notes | {"installed": " ".join(python.installed)}
+        return structs.replace(found, notes=notes, warnings=[*warnings, *python.examine()])
+
+    def require(self, number: int, position: int, binary: int) -> None:
+        """Raises CollectError where the virtual environment in which a cell ran is gone.
+
+        It may have run in another one.
+        """
+        cell, site = self._cell(number, position), self._site(number, position, binary)
+        if python := self._python(cell, site):
+            python.require()
 
     def _cell(self, number: int, position: int) -> Cell:
         """The cell with the program that a product has in the place of its own."""
@@ -174,11 +188,33 @@ class Sites:
         return site.pythons[cell.python] if cell.python else next(iter(site.pythons.values()), None)
 
     def _workload(self, cell: Cell, site: Site, env: Mapping[str, str]) -> str:
-        """What the cell's workload is in the command; prepared once per site, since it may depend on the revision, with the seed 0."""
-        key = (site.folder, cell.workload)
-        if cell.workload is not None and key not in self._texts:
-            self._texts[key] = cell.workload.prepare(site.folder, self.home / "workloads", seeded(env, 0))
-        return self._texts.get(key, "")
+        """What the cell's workload is in the command, with the seed 0; it may depend on the site.
+
+        A file that an execution has changed, which others would get, is made anew.
+        """
+        if cell.workload is None:
+            return ""
+        key, kept = (site.folder, cell.workload), self.home / "workloads"
+        text, stamp = self._texts.get(key, ("", None))
+        if key in self._texts and stamp == _stamp(text, kept):
+            return text
+        if key in self._texts:
+            name = cell.workload.name
+            self._notes[f"what is measured changed the workload {name}, which was made anew"] = None
+        text = cell.workload.prepare(site.folder, kept, seeded(env, 0))
+        self._texts[key] = text, _stamp(text, kept)
+        return text
+
+
+def _stamp(text: str, folder: Path) -> Stamp:
+    """By which a change of a generated file is seen; None of other workloads."""
+    if not text.startswith(f"{folder}/"):
+        return None
+    try:
+        about = Path(text).stat()
+    except OSError:
+        return None
+    return about.st_ino, about.st_size, about.st_ctime_ns
 
 
 @cache

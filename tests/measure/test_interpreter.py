@@ -7,8 +7,9 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -18,9 +19,11 @@ from waiting import happens
 
 from perfvcs.environment import clean
 from perfvcs.errors import UsageError
+from perfvcs.measure.held import COMPLETE, Held
 from perfvcs.measure.interpreter import Interpreter, find, probe
-from perfvcs.measure.pythons import prune, taken
-from perfvcs.measure.virtualenv import COMPLETE, EnvironmentBusy, InstallError, VirtualEnvironment, environment
+from perfvcs.measure.pythons import EnvironmentBusy, InstallError, prune, remember, taken
+from perfvcs.measure.recipe import Recipe
+from perfvcs.measure.virtualenv import VirtualEnvironment, environment
 
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 ENV = clean(os.environ)
@@ -79,9 +82,21 @@ def work(tmp_path: Path) -> Path:
 
 def make(
     folder: Path, interpreter: Interpreter, work: Path, install: Sequence[str] = (".",), content: str | None = "tree",
-    env: Mapping[str, str] = ENV, requires: Sequence[str] = (), timeout: float = 300,
+    env: Mapping[str, str] = ENV, requires: Sequence[str] = (), timeout: float = 300, stack: ExitStack | None = None,
 ) -> VirtualEnvironment:  # fmt: skip
-    return environment(folder, interpreter, work, install=install, requires=requires, content=content, env=env, timeout=timeout)
+    """An environment, held as long as ``stack``, or not at all."""
+    asked = environment(folder, interpreter, work, install=install, requires=requires, content=content, env=env, timeout=timeout)
+    if stack is not None:
+        return stack.enter_context(asked)
+    with asked as made:
+        return made
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    """What is held in it is released after the test."""
+    with ExitStack() as found:
+        yield found
 
 
 def installed_version(made: VirtualEnvironment) -> str:
@@ -153,12 +168,12 @@ def test_something_that_is_no_python_is_refused(version: str) -> None:
 
 def test_a_project_is_installed_and_found_again_without_its_worktree(envs: Path, interpreter: Interpreter, work: Path) -> None:
     made = make(envs, interpreter, work)
-    assert made.installed == ("tiny==1.0",)  # pip is not in it
+    assert made.installed == ["tiny==1.0"]  # pip is not in it
     for path in work.iterdir():
         path.unlink() if path.is_file() else None
     assert installed_version(made) == "1.0"
-    assert (made.bin / "tiny").exists() and made.python.exists()
-    assert make(envs, interpreter, work) == made  # the worktree could not even be built any more
+    assert made.python.with_name("tiny").exists() and made.python.exists()
+    assert make(envs, interpreter, work).folder == made.folder  # the worktree could not even be built any more
 
 
 def test_another_content_gets_another_environment(tmp_path: Path, interpreter: Interpreter, work: Path) -> None:
@@ -169,7 +184,7 @@ def test_another_content_gets_another_environment(tmp_path: Path, interpreter: I
     three = make(tmp_path / "envs", interpreter, work, env=env, requires=["numpy"])
     bare = make(tmp_path / "envs", interpreter, work, env=env, install=[], content=None)
     assert len({made.folder for made in (one, two, three, bare)}) == 4
-    assert make(tmp_path / "envs", interpreter, work, env=env, install=[], content="whatever") == bare
+    assert make(tmp_path / "envs", interpreter, work, env=env, install=[], content="whatever").folder == bare.folder
 
 
 # makes the folder, and writes down what it was asked to install
@@ -177,7 +192,7 @@ FAKE_UV = """#!/bin/sh
 case "$1" in
   venv) for last; do :; done; mkdir -p "$last/bin"; ln -s "$(command -v python3)" "$last/bin/python" ;;
   pip)
-    shift 5; place="${1%/bin/python}"; shift; echo "$PIP_USER $*" >> "$place/asked"
+    shift 6; place="${1%/bin/python}"; shift; echo "$PIP_USER $*" >> "$place/asked"
     [ ! -e fail ] || { cat fail >&2; exit 3; }
     [ ! -e hang ] || exec sleep 60 ;;
 esac
@@ -199,10 +214,11 @@ def test_uv_installs_requirements_first_and_passes_options_on(
 
 
 def test_a_dirty_worktree_is_installed_anew(tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]) -> None:
-    first = make(tmp_path / "envs", interpreter, work, content=None, env=fake)
-    (first.folder / "old").touch()
-    second = make(tmp_path / "envs", interpreter, work, content=None, env=fake)
-    assert second.folder == first.folder and not (second.folder / "old").exists()
+    with ExitStack() as stack:
+        first = make(tmp_path / "envs", interpreter, work, content=None, env=fake, stack=stack)
+        second = make(tmp_path / "envs", interpreter, work, content=None, env=fake, stack=stack)
+        assert second.folder != first.folder and (second.folder / "asked").exists()
+    assert not list((tmp_path / "envs").glob("p*/"))  # nobody can use it again
 
 
 def test_the_remains_of_a_kill_are_not_used(tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]) -> None:
@@ -211,7 +227,8 @@ def test_the_remains_of_a_kill_are_not_used(tmp_path: Path, interpreter: Interpr
         "import sys, json; from pathlib import Path; from perfvcs.measure.virtualenv import environment\n"
         "from perfvcs.measure.interpreter import *\n"
         "envs, python, version, work, env = json.loads(sys.argv[1])\n"
-        "environment(Path(envs), Interpreter(Path(python), version), Path(work), install=['.'], content='tree', env=env)"
+        "python = Interpreter(Path(python), version)\n"
+        "with environment(Path(envs), python, Path(work), install=['.'], content='tree', env=env): pass"
     )
     given = [str(tmp_path / "envs"), str(interpreter.path), interpreter.version, str(work), fake]
     process = subprocess.Popen([sys.executable, "-c", code, json.dumps(given)])
@@ -224,9 +241,11 @@ def test_the_remains_of_a_kill_are_not_used(tmp_path: Path, interpreter: Interpr
     process.kill()
     process.wait()
     assert happens(lambda: not any(installer.is_running() for installer in installers))  # nobody writes any more
+    (half,) = (tmp_path / "envs").glob("py*/")
     (work / "hang").unlink()
     made = make(tmp_path / "envs", interpreter, work, env=fake)
-    assert (made.folder / "asked").read_text() == "0 .\n"
+    assert (made.folder / "asked").read_text() == "0 .\n" and made.folder != half
+    assert prune(tmp_path / "envs", keep=1) == [half]
 
 
 def test_an_environment_that_several_want_at_once_is_made_once(
@@ -234,7 +253,7 @@ def test_an_environment_that_several_want_at_once_is_made_once(
 ) -> None:
     with ThreadPoolExecutor(4) as pool:
         made = list(pool.map(lambda _: make(tmp_path / "envs", interpreter, work, env=fake), range(4)))
-    assert len(set(made)) == 1 and (made[0].folder / "asked").read_text() == "0 .\n"
+    assert len({one.folder for one in made}) == 1 and (made[0].folder / "asked").read_text() == "0 .\n"
 
 
 def test_a_failed_installation_is_reported_in_one_line_and_leaves_nothing(
@@ -244,7 +263,7 @@ def test_a_failed_installation_is_reported_in_one_line_and_leaves_nothing(
     with pytest.raises(InstallError, match=r"uv pip install .* exited with status 3: .*no .*matching.* distribution") as caught:
         make(tmp_path / "envs", interpreter, work, env=fake)
     assert caught.value.exit_code == 5 and "\n" not in str(caught.value) and "\x1b" not in str(caught.value)
-    assert sorted(path.suffix for path in (tmp_path / "envs").iterdir()) == [".lock", ".log"]
+    assert [path.suffix for path in (tmp_path / "envs").iterdir()] == [".log"]
 
 
 def test_an_installation_that_hangs_is_ended(tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]) -> None:
@@ -282,10 +301,12 @@ def test_a_folder_that_cannot_be_written_gets_one_line(tmp_path: Path, interpret
         make(tmp_path / "envs", interpreter, work)
 
 
-def test_activation_sets_what_the_activate_script_sets(tmp_path: Path, interpreter: Interpreter) -> None:
-    made = VirtualEnvironment(tmp_path / "env", interpreter, ())
+def test_activation_sets_what_the_activate_script_sets(
+    tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]
+) -> None:
+    made = make(tmp_path / "envs", interpreter, work, env=fake)
     env = made.activate({"PATH": "/bin", "PYTHONHOME": "/x", "VIRTUAL_ENV": "/mine", "A": "b"})
-    assert env == {"PATH": f"{tmp_path}/env/bin:/bin", "VIRTUAL_ENV": f"{tmp_path}/env", "A": "b"}
+    assert env == {"PATH": f"{made.folder}/bin:/bin", "VIRTUAL_ENV": f"{made.folder}", "A": "b"}
 
 
 def test_pruning_keeps_the_most_recently_used(tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]) -> None:
@@ -300,6 +321,13 @@ def test_pruning_keeps_the_most_recently_used(tmp_path: Path, interpreter: Inter
     assert prune(tmp_path / "nothing", keep=0) == []
 
 
+class Somebody:
+    """Who uses an environment."""
+
+    def __init__(self) -> None:
+        self.who, self.notes = "somebody", dict[str, None]()
+
+
 def without_uv() -> dict[str, str]:
     """Variables with a PATH on which there is no uv, wherever it is installed."""
     return {**ENV, "PATH": os.pathsep.join(place for place in ENV["PATH"].split(os.pathsep) if not Path(place, "uv").exists())}
@@ -311,12 +339,17 @@ def envs(tmp_path: Path, interpreter: Interpreter, once: Once) -> Path:
 
     def use(folder: Path) -> None:
         made = make(folder / "envs", interpreter, package(folder / "work", "0.1"), env=without_uv())
-        assert made.installed == ("tiny==0.1",) and installed_version(made) == "0.1"  # the first use makes both
+        assert made.installed == ["tiny==0.1"] and installed_version(made) == "0.1"  # the first use makes both
 
     found = tmp_path / "envs"
-    for used in (once("environments", use) / "envs").glob("pip*"):
-        if used.is_dir():
-            shutil.copytree(used, found / used.name, symlinks=True, copy_function=os.link)
+    (used,) = (once("environments", use) / "envs").glob("pip*/")
+    shutil.copytree(used, found / used.name, symlinks=True)
+    with ExitStack() as stack:  # a copy has another seal, and knows another place
+        held = Held(found / used.name, os.open(found, os.O_RDONLY), [somebody := Somebody()])
+        stack.callback(held.release, somebody)
+        held.seal({"elsewhere": True})
+        recipe = Recipe(interpreter, found, (), (), (), None, ENV, 1.0)
+        remember(held, recipe.named(f"pip{interpreter.version}", found))
     return found
 
 
@@ -325,38 +358,40 @@ def test_revisions_that_install_the_same_share_an_environment(
 ) -> None:
     first = make(envs, interpreter, work, content="one")
     second = make(envs, interpreter, work, content="two: its documents changed")
-    assert second == first
+    assert second.folder == first.folder
     third = make(envs, interpreter, package(work, "2.0"), content="three")
     assert third.folder != first.folder
     assert installed_version(third) == "2.0"
     assert len(list(envs.glob("py*/"))) == 2
-    assert make(envs, interpreter, tmp_path / "gone", content="two: its documents changed") == first
+    assert make(envs, interpreter, tmp_path / "gone", content="two: its documents changed").folder == first.folder
     os.utime(third.folder / COMPLETE, (1e9, 1e9))
     assert prune(envs, keep=1) == [third.folder]
     os.utime(first.folder / COMPLETE, (1e9, 1e9))
     package(work, "3.0")
     make(envs, interpreter, work, content="four")
     assert prune(envs, keep=1) == [first.folder]
-    assert not list(envs.glob("py*.same"))
+    assert len(list(envs.glob("py*.same"))) == 1
     again = make(envs, interpreter, package(work, "1.0"), content="two: its documents changed")
     assert installed_version(again) == "1.0"
 
 
-def test_what_a_dirty_worktree_installed_is_shared_with_nobody(envs: Path, interpreter: Interpreter, work: Path) -> None:
+def test_what_a_dirty_worktree_installed_is_shared_with_nobody(
+    envs: Path, interpreter: Interpreter, work: Path, stack: ExitStack
+) -> None:
     env = without_uv()
-    dirty = make(envs, interpreter, work, env=env, content=None)
-    clean = make(envs, interpreter, work, env=env, content="tree")
+    dirty = make(envs, interpreter, work, env=env, content=None, stack=stack)
+    clean = make(envs, interpreter, work, env=env, content="tree", stack=stack)
     assert clean.folder != dirty.folder
-    make(envs, interpreter, package(work, "2.0"), env=env, content=None)
+    make(envs, interpreter, package(work, "2.0"), env=env, content=None, stack=stack)
     assert installed_version(clean) == "1.0"
 
 
 def test_a_link_to_somewhere_else_is_not_followed(envs: Path, interpreter: Interpreter, work: Path) -> None:
     first = make(envs, interpreter, work, content="one")
     shared = make(envs, interpreter, work, content="two")
-    assert shared == first
-    (link,) = envs.glob("py*.same")
-    link.write_text("../elsewhere")
+    assert shared.folder == first.folder
+    for link in envs.glob("py*.same"):
+        link.write_text("../elsewhere")
     assert make(envs, interpreter, work, content="two").folder.parent == envs.absolute()
 
 

@@ -128,14 +128,15 @@ def test_a_file_over_several_blocks_is_whole() -> None:
     assert len(made) == 3_000_000 and all(int(line) < 2**31 for line in made.split())
 
 
-def test_a_generated_file_is_made_once_and_mended_when_it_was_cut(tmp_path: Path) -> None:
+@pytest.mark.parametrize("other", [b"cut", b"x" * 5000])
+def test_a_generated_file_is_made_once_and_mended_when_it_was_changed(tmp_path: Path, other: bytes) -> None:
     (workload,) = parse({"files": [5000]})
     path = prepared(workload, tmp_path)
     assert workload.name == "text-5kB" and path.is_absolute()
     first, content = path.stat().st_ino, path.read_bytes()
     assert prepared(workload, tmp_path).stat().st_ino == first
     path.unlink()
-    path.write_bytes(b"cut")
+    path.write_bytes(other)
     assert prepared(workload, tmp_path).read_bytes() == content
     assert [found.name for found in path.parent.iterdir()] == [path.name]
 

@@ -1,0 +1,259 @@
+"""Virtual environments that this process holds, and their seals, by which a change is seen unread.
+
+A seal has the names and stamps of all files. The time of an inode's last change is one of them:
+nobody but root can set it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import stat
+import time
+from collections.abc import Container, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from perfvcs import wholefile
+from perfvcs.descriptors import remove
+
+SEAL = ".seal"  # in an environment
+COMPLETE = ".complete"  # beside it, written last: without it, it is the remains of a crash
+BYTECODE = "__pycache__"
+TICK = 0.02  # seconds, two ticks of the clock for stamps: what is written later has other ones
+# by path below a folder: type and mode; of what is not a folder also size, times (ns) and inode
+Stamps = dict[str, list[int]]
+
+
+class User(Protocol):
+    """Who runs in an environment.
+
+    ``who`` is what it ran last, for people; ``notes`` are what is to be said of that.
+    """
+
+    who: str
+    notes: dict[str, None]
+
+
+class Difference(NamedTuple):
+    """What is in a folder beside what was sealed, and what was sealed and is gone or another now.
+
+    Both are paths below the folder, sorted.
+    """
+
+    added: list[str]
+    changed: list[str]
+
+
+@dataclass(eq=False)
+class Held:
+    """An environment that this process holds: no other process removes it, or measures in it.
+
+    Its users take turns. What one adds is seen by this one only: it is put aside while others run.
+    Who changes what was there before keeps the environment alone (``spoilt`` says so), and it goes
+    in the end.
+    """
+
+    folder: Path
+    lock: int
+    users: list[User]
+    about: dict[str, Any] = field(default_factory=dict)
+    sealed: Stamps = field(default_factory=dict)
+    spoilt: str = ""
+    _present: User | None = None  # who ran last
+    _added: dict[User, list[str]] = field(default_factory=dict)  # what is aside
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+        return self.folder / "bin" / "python"
+
+    def seal(self, about: dict[str, Any], *, keep: bool = True) -> None:
+        """It is complete, with what is to be known ``about`` it.
+
+        Unless others are to ``keep`` it, it goes after its last user.
+        """
+        time.sleep(TICK)
+        self.about, self.sealed = about, stamps(self.folder)
+        if keep:
+            size = sum(path.lstat().st_blocks * 512 for path in self.folder.rglob("*"))
+            wholefile.write(self.folder / SEAL, json.dumps(self.sealed).encode())
+            wholefile.write(self.folder / COMPLETE, json.dumps(about | {"bytes": size}).encode())
+
+    def enter(self, user: User) -> bool:
+        """Make it what ``user`` left; False where another one has spoilt it."""
+        if self._present is user:
+            return True
+        try:
+            if self._present is not None:
+                self._put_aside(self._present, self.examine(self._present).added)
+            if not self.spoilt:
+                self._put_back(user)
+        except OSError as error:
+            who = (self._present or user).who
+            self._spoil(f"{who} left {error.filename}, which cannot be moved, in a virtual environment")
+        if self.spoilt:
+            return False
+        self._present = user
+        return True
+
+    def examine(self, user: User) -> Difference:
+        """What ``user``, if it is the one who ran last, has added and changed.
+
+        A note says so unless it is compiled Python.
+        """
+        if self._present is not user:
+            return Difference([], [])
+        found = difference(self.sealed, stamps(self.folder, within=self.sealed))
+        if found.changed and not self.spoilt:
+            self._spoil(f"{user.who} changed {found.changed[0]} in a virtual environment")
+            user.notes[self.spoilt] = None
+        seen = [name for name in found.added if BYTECODE not in name.split("/")]
+        if seen and not any(" wrote " in note for note in user.notes):
+            wrote = f"{user.who} wrote {seen[0]} into a virtual environment"
+            user.notes[f"{wrote}: only its own executions see that"] = None
+        return found
+
+    def release(self, user: User) -> None:
+        """A user ends; after the last one, the environment is what it was, or goes."""
+        self.users.remove(user)
+        if self._present is user:
+            for name in self.examine(user).added:
+                remove(self.folder / name)
+            self._present = None
+        self._added.pop(user, None)
+        if self.users:
+            return
+        _held.pop(self.folder, None)
+        remove(aside(self.folder))
+        if not (self.folder / COMPLETE).exists():
+            remove(self.folder)
+        os.close(self.lock)
+
+    def drop(self) -> None:
+        """It is for nobody but its users; after the last one, it goes."""
+        with suppress(OSError):
+            (self.folder / COMPLETE).unlink()
+
+    def _spoil(self, why: str) -> None:
+        self.drop()
+        self.spoilt = f"{why}: it keeps that one, and others get another"
+
+    def _put_aside(self, user: User, names: list[str]) -> None:
+        for number, name in enumerate(names):
+            place = self._place(user, number)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / name).rename(place)
+        self._added[user] = names
+
+    def _put_back(self, user: User) -> None:
+        for number, name in enumerate(self._added.pop(user, [])):
+            self._place(user, number).rename(self.folder / name)
+
+    def _place(self, user: User, number: int) -> Path:
+        return aside(self.folder) / str(id(user)) / str(number)
+
+
+_held: dict[Path, Held] = {}  # as the kernel's locks: what this process holds
+
+
+def begin(place: Path, user: User) -> Held:
+    """An empty folder for an environment, held for ``user``; its path was never another one's."""
+    place.mkdir()
+    descriptor = lock(place)
+    assert descriptor is not None
+    found = _held[place] = Held(place, descriptor, [user])
+    return found
+
+
+def take(place: Path, user: User) -> Held | None:
+    """A complete environment, held for ``user``; None where another process has it.
+
+    What was added to it before a crash is taken out. Where it is not what was sealed, it goes, and
+    None is given, too.
+    """
+    if found := _held.get(place):
+        if found.spoilt or not found.sealed:
+            return None
+        found.users.append(user)
+        return found
+    try:
+        sealed, about = (json.loads((place / name).read_bytes()) for name in (SEAL, COMPLETE))
+        descriptor = lock(place)
+    except (OSError, ValueError, RecursionError):
+        return None
+    if descriptor is None:
+        return None
+    sealed, about = (one if isinstance(one, dict) else {} for one in (sealed, about))
+    seen = difference(sealed, stamps(place, within=sealed))
+    for path in (aside(place), *(place / name for name in seen.added)):
+        remove(path)
+    found = Held(place, descriptor, [user], about, sealed)
+    if seen.changed or not found.python.exists():
+        if seen.changed:
+            why = f"since {seen.changed[0]} in it has changed"
+            user.notes[f"a virtual environment is made anew, {why}"] = None
+        remove(place)
+        os.close(descriptor)
+        return None
+    with suppress(OSError):
+        os.utime(place / COMPLETE)
+    _held[place] = found
+    return found
+
+
+def lock(folder: Path) -> int | None:
+    """The descriptor of a folder, locked, and closed on ``exec``; None where another has the lock.
+
+    Raises OSError.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def stamps(top: Path, within: Container[str] | None = None) -> Stamps:
+    """The stamps of all in an environment; what cannot be read is missing. Takes 5 µs for each file.
+
+    Folders that are not ``within`` are named, and not entered.
+    """
+    found: Stamps = {}
+    waiting = [""]
+    while waiting:
+        below = waiting.pop()
+        with suppress(OSError), os.scandir(top / below) as entries:
+            for entry in entries:
+                name, about = below + entry.name, entry.stat(follow_symlinks=False)
+                if not stat.S_ISDIR(about.st_mode):
+                    found[name] = [about.st_mode, about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino]
+                    continue
+                found[name] = [about.st_mode]
+                if within is None or name in within:
+                    waiting.append(name + "/")
+    for name in (COMPLETE, SEAL):
+        found.pop(name, None)
+    return found
+
+
+def difference(sealed: Mapping[str, list[int]], found: Mapping[str, list[int]]) -> Difference:
+    """What differs from the stamps that were ``sealed``.
+
+    >>> difference({"a": [1], "b": [2]}, {"b": [3], "c": [4]})
+    Difference(added=['c'], changed=['a', 'b'])
+    """
+    if sealed == found:
+        return Difference([], [])
+    changed = [name for name, stamp in sealed.items() if found.get(name) != stamp]
+    return Difference(sorted(found.keys() - sealed.keys()), sorted(changed))
+
+
+def aside(folder: Path) -> Path:
+    """Beside an environment: what is put aside of it."""
+    return folder.with_name(f"aside-{folder.name}")

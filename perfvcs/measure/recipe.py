@@ -1,0 +1,190 @@
+"""Recipes of virtual environments, and how uv, or venv and pip, follow them.
+
+pip is not in the environments, but in one of its own per interpreter: it takes more room than most
+projects.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
+
+from perfvcs.errors import CURES, UsageError, disk_is_full
+from perfvcs.measure import pythons
+from perfvcs.measure.held import Held, User
+from perfvcs.measure.interpreter import Interpreter
+from perfvcs.measure.pythons import InstallError
+from perfvcs.process import CommandFailed, run
+
+SWITCHES = {"--no-index", "--pre"}
+SOURCE_OPTIONS = SWITCHES | {"-i", "-f", "--index-url", "--extra-index-url", "--find-links"}
+SOURCE_OPTIONS |= {"--index", "--default-index"}  # of uv
+# variables of pip and uv that would lead them out of the virtual environment
+ASTRAY = re.compile(
+    "PIP_(TARGET|PREFIX|ROOT|REQUIRE_VIRTUALENV|PYTHON)|UV_(SYSTEM_PYTHON|PYTHON|TARGET|PREFIX)|VIRTUAL_ENV|PYTHONHOME|PYTHONPATH"
+)
+_LIST = """
+import importlib.metadata, json
+found = ((one.metadata["Name"], one.version) for one in importlib.metadata.distributions())
+print(json.dumps(sorted({name + "==" + version for name, version in found if name})))
+"""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What an environment is made from: the parameters of ``virtualenv.environment``.
+
+    Raises UsageError.
+    """
+
+    interpreter: Interpreter
+    worktree: Path
+    install: tuple[str, ...]
+    requires: tuple[str, ...]
+    packages: tuple[str, ...]
+    content: str | None
+    env: Mapping[str, str]
+    timeout: float
+
+    def __post_init__(self) -> None:
+        for word in (*self.requires, *self.install, *self.packages):
+            if word in ("-e", "--editable") or word.startswith(("-e ", "--editable=")):
+                raise UsageError("[python] install: an editable install would change with the worktree: leave -e out")
+
+    @property
+    def uv(self) -> str | None:
+        """The path of uv, if it installs."""
+        return shutil.which("uv", path=self.env.get("PATH", os.defpath))
+
+    @property
+    def prefix(self) -> str:
+        """How the names of its environments begin."""
+        return f"py{self.interpreter.version}"
+
+    def name(self, folder: Path) -> str:
+        """The recipe's own name; the folder of all is a part of it: environments know where they are."""
+        content = self.content if self.install else None
+        installer = "uv" if self.uv else "pip"
+        return self.named(self.prefix, folder, self.install, self.requires, self.packages, installer, content)
+
+    def named(self, prefix: str, *parts: object) -> str:
+        """A name for what the interpreter and these parts decide."""
+        text = repr((str(self.interpreter.path), self.interpreter.label, *parts))
+        return f"{prefix}-{hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
+
+    def make(self, held: Held, user: User) -> list[str]:
+        """Install everything into an empty environment; gives the distributions in it.
+
+        Raises InstallError.
+        """
+        with self._installer(held, user) as (make, add):
+            # requirements first, so that a build without isolation finds them; then again beside
+            # the project, so that they hold
+            steps = [make, [*add, *self.requires] if self.requires else []]
+            steps += [[*add, *self.requires, *self.install] if self.install else []]
+            if self.packages:
+                sources = _sources([*self.requires, *self.install])
+                steps += [[*add, "--no-deps", *sources, *self.packages]]
+            for step in filter(None, steps):
+                self._run(step, held)
+        with TemporaryFile() as listing:
+            self._run([str(held.python), "-I", "-c", _LIST], held, listing)
+            listing.seek(0)
+            return list(map(str, json.load(listing)))
+
+    @contextmanager
+    def _installer(self, held: Held, user: User) -> Iterator[tuple[list[str], list[str]]]:
+        """The commands that make an environment, and that install into it what follows."""
+        folder = str(held.folder)
+        python = f"{folder}/bin/python"
+        if self.uv:
+            make = [self.uv, "venv", "--quiet", "--no-project", "--no-python-downloads"]
+            # who writes into a file that is a link to uv's cache changes it in every project
+            add = [self.uv, "pip", "install", "--quiet", "--compile-bytecode", "--link-mode=copy"]
+            yield [*make, "--python", str(self.interpreter.path), folder], [*add, "--python", python]
+            return
+        pip = self._pip(held.folder.parent, user)
+        try:
+            make, add = _module(self.interpreter.path, "venv"), _module(python, "pip")
+            if pip.about.get("elsewhere"):
+                make, add = [*make, "--without-pip"], [*_module(pip.python, "pip"), "--python", python]
+            add += ["install", "--quiet", "--no-input", "--disable-pip-version-check"]
+            yield [*make, folder], add
+        finally:
+            pip.release(user)
+
+    def _pip(self, folder: Path, user: User) -> Held:
+        """The environment with pip.
+
+        It is known of it whether pip installs ``elsewhere``, for which it is too old before 22.3.
+        """
+        prefix = f"pip{self.interpreter.version}"
+        recipe = self.named(prefix, folder)
+        if found := pythons.made_from(folder, recipe, user):
+            return found
+        with pythons.making(folder, prefix, user) as held:
+            self._run([*_module(self.interpreter.path, "venv"), str(held.folder)], held)
+            pip = [*_module(held.python, "pip"), "--python", str(held.python)]
+            elsewhere = False
+            with suppress(InstallError):
+                self._run([*pip, "--version"], held)
+                elsewhere = True
+                self._run([*pip, "uninstall", "--quiet", "--yes", "setuptools"], held)
+            held.seal({"elsewhere": elsewhere})
+            pythons.remember(held, recipe)
+            return held
+
+    def _run(self, step: Sequence[str], held: Held, output: IO[bytes] | None = None) -> None:
+        """One command, with a log beside the environment, which stays where it fails.
+
+        Raises InstallError.
+        """
+        log = held.folder.with_name(f"{held.folder.name}.log")
+        env = {name: value for name, value in self.env.items() if not ASTRAY.fullmatch(name)}
+        try:
+            # it holds the environment, too: nobody removes it while what outlived us writes into it
+            run(
+                step,
+                cwd=self.worktree,
+                env=env | {"PIP_USER": "0"},
+                timeout=self.timeout,
+                log=log,
+                output=output,
+                pass_fds=[held.lock],
+            )
+        except CommandFailed as error:
+            raise self._failed(error, held.folder) from None
+        log.unlink(missing_ok=True)
+
+    def _failed(self, error: CommandFailed, folder: Path) -> InstallError:
+        """The error about an environment that could not be made, while it is still on the disk."""
+        cure = " (apt install python3-venv)" if "ensurepip" in str(error) else ""
+        if os.strerror(errno.ENOSPC) in str(error) or disk_is_full(folder):
+            cure = f": {CURES[errno.ENOSPC]}; `perf gc` removes environments beyond [python] keep"
+        number = self.interpreter.version
+        return InstallError(f"the virtual environment for Python {number} could not be made: {error}{cure}")
+
+
+def _module(python: Path | str, name: str) -> list[str]:
+    """A module of an interpreter as a command, which imports nothing from the project's folder."""
+    return [str(python), "-I", "-m", name]
+
+
+def _sources(words: Sequence[str]) -> list[str]:
+    """The options among the words of an installer that say where packages come from."""
+    found: list[str] = []
+    for word, value in zip(words, [*words[1:], ""], strict=True):
+        name = re.split(r"[= ]", word)[0]
+        if name in SOURCE_OPTIONS:
+            found += [word] if name != word or name in SWITCHES else [word, value]
+    return found
