@@ -17,7 +17,7 @@ import pytest
 from conftest import Said
 from distributed import Client
 
-from perfvcs.hosts.tls import Pair
+from perfvcs.hosts.tls import Pair, Tls
 
 SCHEDULER = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard", "--host", "127.0.0.1"]
 WORKER = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard", "--host", "127.0.0.1"]
@@ -36,8 +36,7 @@ class DaskCluster:
 
     def __init__(self, folder: Path, *words: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.folder, self.pair = folder, Pair.new()
-        self.words = words or encrypted(folder, self.pair)
+        self.folder, self.words = folder, words or encrypted(folder)
         self.file = folder / "scheduler.json"
         self.scheduler = self._start([*SCHEDULER, "--scheduler-file", str(self.file), *self.words])
         self.workers: list[subprocess.Popen[bytes]] = []
@@ -53,17 +52,21 @@ class DaskCluster:
         return str(json.loads(self.file.read_text())["address"])
 
     @property
+    def tls(self) -> Tls:
+        """The certificates with which its words let it start."""
+        given = dict(zip(self.words[::2], self.words[1::2], strict=True))
+        return Tls(*(given.get(name, "") for name in ("--tls-ca-file", "--tls-cert", "--tls-key")))
+
+    @property
     def options(self) -> tuple[str, ...]:
         """Options with which perf uses it."""
-        given = dict(zip(self.words[::2], self.words[1::2], strict=True))
-        if "--tls-key" not in given:
-            return ("--scheduler", self.address)
-        ca = ("--tls-ca", given["--tls-ca-file"])
-        return ("--scheduler", self.address, *ca, "--tls-cert", given["--tls-cert"], "--tls-key", given["--tls-key"])
+        tls = self.tls
+        certificates = ("--tls-ca", tls.ca, "--tls-cert", tls.cert, "--tls-key", tls.key)
+        return "--scheduler", self.address, *(certificates if tls else ())
 
     def client(self) -> Client:
         """A client of Dask; a context."""
-        security = self.pair.security() if self.address.startswith("tls:") else None
+        security = self.tls.security() if self.tls else None
         return Client(self.address, security=security, set_as_default=False)
 
     def add(self, *options: str, nanny: bool = False, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
@@ -101,9 +104,9 @@ class DaskCluster:
             end(process)
 
 
-def encrypted(folder: Path, pair: Pair) -> tuple[str, ...]:
-    """The options with which Dask's commands use a certificate."""
-    cert, key = folder / "cert.pem", folder / "key.pem"
+def encrypted(folder: Path) -> tuple[str, ...]:
+    """The options with which Dask's commands use a new certificate."""
+    pair, cert, key = Pair.new(), folder / "cert.pem", folder / "key.pem"
     cert.write_text(pair.cert)
     key.write_text(pair.key)
     return "--protocol", "tls", "--tls-ca-file", str(cert), "--tls-cert", str(cert), "--tls-key", str(key)

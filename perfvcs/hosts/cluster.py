@@ -33,7 +33,7 @@ ADDRESS = re.compile(r"(?:tcp|tls)://(?:[^\s/:]+|\[[^\s/\]]+\]):([1-9]\d{0,4})/?
 MOST_PORT = 65535
 START = "dask worker {} --nthreads 1 --nworkers 1 --resources perfvcs=1{}"
 CERTIFICATES = " --tls-ca-file CA --tls-cert CERT --tls-key KEY"
-NO_ANSWER = "the worker {} does not answer within {:g} s"
+EXPIRED = "has a certificate that the scheduler does not accept, or that has expired: make new ones, and start it again"
 POLL = 0.5  # seconds between two looks at who is still there
 
 
@@ -48,7 +48,7 @@ class Cluster:
     """A connection to a scheduler; ``hosts`` names the host of each worker, by the worker's address.
 
     ``facts`` has what each host is like, ``flying`` which worker has which block, of all sessions of this client. ``patience`` and
-    ``stalled`` in seconds. ``silent`` are the workers that do not answer.
+    ``stalled`` in seconds. ``silent`` are the workers that do not answer, and why.
     """
 
     client: Client
@@ -57,7 +57,7 @@ class Cluster:
     stalled: float
     tls: Tls = field(default_factory=Tls)
     progress: Progress = field(default_factory=Silent)
-    silent: set[str] = field(default_factory=set)
+    silent: dict[str, str] = field(default_factory=dict)
     hosts: dict[str, str] = field(default_factory=dict)
     facts: dict[str, Facts] = field(default_factory=dict)
     flying: dict[Future[bytes], str] = field(default_factory=dict)
@@ -77,12 +77,12 @@ class Cluster:
         if not self.is_there:
             raise self.lost()
         seen = self._seen()
-        self.silent &= seen.keys()
+        self.silent = {address: why for address, why in self.silent.items() if address in seen}
         new = {address: about for address, about in seen.items() if address not in self.hosts.keys() | self.silent}
         if new:
             self.hosts |= self._checked(new)
-            for address in sorted(self.silent & new.keys() if self.hosts else ()):
-                self.progress.say(f"{NO_ANSWER.format(address, ANSWER)} and gets no blocks: start it again")
+            for address in sorted(self.silent.keys() & new.keys() if self.hosts else ()):
+                self.progress.say(f"the worker {address} gets no blocks: it {self.silent[address]}")
         return {address: self.hosts[address] for address in seen if address in self.hosts}
 
     def _seen(self) -> Mapping[str, Mapping[str, Any]]:
@@ -111,7 +111,9 @@ class Cluster:
         hosts: dict[str, str] = {}
         for address, (dask, said) in self.client.sync(self._asked, list(workers)).items():
             if isinstance(said, TimeoutError):
-                self.silent.add(address)
+                self.silent[address] = f"does not answer within {ANSWER:g} s: start it again"
+            elif type(said).__name__ == "FatalCommClosedError":
+                self.silent[address] = EXPIRED
             if isinstance(said, OSError):
                 continue  # TimeoutError is one, too; others left just now
             _same_dask(f"the worker {address}", dask)
@@ -311,7 +313,8 @@ def _wait_for_workers(cluster: Cluster) -> None:
     until = time.monotonic() + min(ANSWER, cluster.patience)
     while not cluster.workers():
         if cluster.silent:
-            raise Unusable(f"{NO_ANSWER.format(min(cluster.silent), ANSWER)}: start it again")
+            address = min(cluster.silent)
+            raise Unusable(f"the worker {address} {cluster.silent[address]}")
         if time.monotonic() > until:
             start = f"start one on each host: `{_start(cluster.address)}`"
             raise Unusable(

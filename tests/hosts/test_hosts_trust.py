@@ -7,15 +7,17 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import clusters
 import psutil
 import pytest
-from clusters import cluster, in_fork, local_ssh
-from conftest import Project, Said, lack
+from clusters import DaskCluster, cluster, in_fork, local_ssh
+from conftest import ROOT, Project, Said, lack
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePrivateKey, generate_private_key
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -254,7 +256,6 @@ def authority(project: Project, tmp_path: Path) -> Authority:
     """An authority beside a project with a job."""
     project.configure("cmd = 'true'")
     project.commit("one")
-    Repository.find(create=True)
     return Authority(tmp_path / "certificates")
 
 
@@ -340,10 +341,80 @@ def test_a_host_whose_certificate_has_expired_is_not_let_in(
 
 
 @pytest.mark.needs("gcc")
+def test_a_worker_whose_certificate_expires_is_named(
+    perf: Perf, authority: Authority, tmp_path: Path, clock: dict[str, str]
+) -> None:
+    """While it is connected, as its scheduler sees it."""
+    with pytest.MonkeyPatch.context() as there:
+        for name, value in {**clock, "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "null"}.items():
+            there.setenv(name, value)
+        theirs = DaskCluster(tmp_path / "theirs", *authority.dask("scheduler"))
+    try:
+        theirs.words = authority.dask("brief", end=30 * DAY)
+        options = ("--scheduler", theirs.address, *authority.perf("client"))
+        theirs.add()
+        theirs.wait()  # for it to come; its scheduler has not gone to it yet
+        Path(clock["CLOCK_SHIFT"]).write_text(str(60 * 86400))
+        expired = f"the worker {WORKER} has a certificate that the scheduler does not accept, or that has expired: make new ones"
+        assert re.search(expired, refused(perf, *options))
+        theirs.words = authority.dask("good")
+        theirs.add(env={"XDG_CACHE_HOME": str(tmp_path / "other")})
+        assert happens(lambda: "stored 1 profile" in perf("collect", *options, code=None).out)
+    finally:
+        theirs.close()
+
+
+@pytest.mark.needs("gcc")
 @pytest.mark.parametrize("shift", [-3600, 3600], ids=["behind", "ahead"])
 def test_clocks_an_hour_apart(session: Session, ssh: Path, clock: dict[str, str], shift: int) -> None:
     """Certificates that perf makes for a command are valid on a host all the same."""
     Path(clock["CLOCK_SHIFT"]).write_text(str(shift))
-    (ssh.parent / "alpha").write_text("".join(f"export {name}='{value}'\n" for name, value in clock.items()) + "date +%s >>log")
+    variables = "".join(f"export {name}='{value}'\n" for name, value in clock.items())
+    (ssh.parent / "alpha").write_text(f"{variables}date +%s >'{ssh.parent}/date'\n")
     with session("--scheduler", "ssh"):
-        pass
+        assert abs(int((ssh.parent / "date").read_text()) - time.time() - shift) < 300
+
+
+@pytest.mark.needs("openssl")
+def test_who_follows_the_page_on_hosts_ends_up_with_certificates(
+    project: Project, perf: Perf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lines as they are, but at a port of this machine."""
+    page = (ROOT / "docs" / "hosts.md").read_text().replace("\\\n", "")
+    openssl, variable, scheduler, worker = (
+        re.findall(rf"^\$ ({begin}.*)$", page, re.M)[0] for begin in ("openssl", "export DASK", "dask scheduler", "dask worker")
+    )
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(openssl, shell=True, check=True, capture_output=True)
+    assert (tmp_path / "perf.key").stat().st_mode & 0o077 == 0
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    started = [
+        f"{scheduler} --host 127.0.0.1 --port {address.rpartition(':')[2]}",
+        f"{worker.replace('scheduler:8786', address)} --host 127.0.0.1",
+    ]
+    with ExitStack() as stack:
+        servers = [stack.enter_context(running(f"{variable}; exec {line}")) for line in started]
+        certificates = [f"--tls-{name}={tmp_path}/perf.{end}" for name, end in (("ca", "pem"), ("cert", "pem"), ("key", "key"))]
+        project.configure("cmd = 'true'")
+        project.commit("one")
+        monkeypatch.chdir(project.root)
+        words = ("collect", "--scheduler", f"tls://{address}", *certificates)
+        assert happens(lambda: "stored 1 profile" in perf(*words, code=None).out)
+        addresses = set[str]().union(*map(listening, servers))
+        assert len(addresses) == 3, "the scheduler, the worker and its nanny: nothing for HTTP"
+        said, obeyed = attacked(addresses, tmp_path / "made")
+        assert not obeyed, said
+    assert (tmp_path / "home" / ".cache" / "perfvcs" / "dask" / "dask-scratch-space").is_dir()
+
+
+@contextmanager
+def running(line: str) -> Iterator[psutil.Process]:
+    """A command line, while it runs."""
+    with subprocess.Popen(["sh", "-c", line], stderr=subprocess.DEVNULL) as process:
+        try:
+            yield psutil.Process(process.pid)
+        finally:
+            clusters.end(process)
