@@ -21,7 +21,24 @@ if TYPE_CHECKING:
 MARKDOWN_NAME = 10_000  # characters of a name or a reason
 BRIEF = ("| verdict | benchmark | change | remark |", "|---|---|---|---|")
 TABLE_HEAD = ("| verdict | benchmark | metric | effect | baseline -> target | remark |", "|---|---|---|---|---|---|")
-SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~!@&])")
+SPECIAL = re.compile(r"([\\`*_{}\[\]<>|!&])")
+BEGINNING = re.compile(r"^(?:\d{1,9}(?=[.)](?: |$))|(?=[-+=](?!\d)))")  # of a list, a rule or a heading: `1.`, `-`, `---`
+# What GitHub and GitLab make of a word after the Markdown is read, whatever is escaped in it, unless it is code.
+ACTIVE = re.compile(
+    r"""
+    [@#$~]              # people, issues, snippets, labels, addresses of mail; formulas
+    | [!&^]\w | %[\w"']  # merge requests, epics, alerts, milestones
+    | ://|www\.         # addresses
+    | :[\w+-]+:         # emoji
+    | [0-9a-f]{7}       # commits
+    | [a-z]-\w*\d | ghsa-  # GH-1, JIRA-12, CVE-2024-1, and advisories
+    | ^/\w              # /close: a command in a comment
+    | \[\[ | \[toc\] | [\[*]\w+:  # pages, contents, [issue:1]
+    | [-+][\]}]         # the end of {+what was added+}
+    """,
+    re.VERBOSE | re.IGNORECASE | re.ASCII,
+)
+ENTITIES = {"`": "&#96;", "|": "&#124;"}  # what cannot be in code, whatever is around it
 
 
 def markdown(
@@ -31,8 +48,7 @@ def markdown(
     """The sentence, a table of the jobs and the changes that matter most, everything else, and what to do next.
 
     ``why`` is the reason for comparing these two. ``verbose`` adds a table of every comparison, in the report's order, and one of what
-    is accepted. Names are escaped, they come from
-    whoever wrote the profile.
+    is accepted. Names come from whoever wrote the profile: they are shown literally.
     """
     said = brief(report, causes)
     said_first = ". ".join(filter(None, [said.sentence, said.criteria]))
@@ -90,5 +106,20 @@ def _row(report: Report, change: Change, several: set[tuple[str, str]]) -> str:
 
 
 def escape(text: str) -> str:
-    """Text that Markdown shows literally, on one line."""
-    return SPECIAL.sub(r"\\\1", shorten(text, MARKDOWN_NAME))
+    """Text that is shown literally, on one line, by whatever reads Markdown: all names are written by this.
+
+    What a service would turn into a link, a mention, a command or an emoji becomes code, where services leave it alone.
+
+    >>> print(escape("sort_all [a|b]"), escape("seen by @ada in #1"), escape("- 1"))
+    sort\\_all \\[a\\|b\\] seen by `@ada` in `#1` \\- 1
+    """
+    words = shorten(text, MARKDOWN_NAME).split()
+    return BEGINNING.sub(r"\g<0>\\", " ".join(map(_literal, words)), count=1)
+
+
+def _literal(word: str) -> str:
+    if not ACTIVE.search(word):
+        return SPECIAL.sub(r"\\\1", word)
+    name = word.rstrip(",;:.)")
+    coded = (ENTITIES.get(part) or f"`{part}`" for part in re.split("([`|])", name) if part)
+    return "".join(coded) + word[len(name) :]

@@ -377,7 +377,11 @@ def test_a_benchmark_that_changed_although_it_was_left_out_is_a_miss(tmp_path):
 def test_what_inherits_is_reported_in_every_form():
     report = Report(baseline="0" * 10, target="1" * 10, method="auto", changes=[], untouched=["two", "three"], inherits="0" * 10)
     said = "not touched: inherits 0000000000: 2 benchmarks (perf select says why)"
-    assert said in text(report) and said in markdown(report) and decode(encode(report)).untouched == ["two", "three"]
+    assert (
+        said in text(report)
+        and said in markdown(report).replace("`", "")
+        and decode(encode(report)).untouched == ["two", "three"]
+    )
     assert "not touched" not in text(Report(baseline="0", target="1", method="auto", changes=[]))
 
 
