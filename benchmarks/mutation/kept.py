@@ -20,12 +20,48 @@ def reports() -> list[bytes]:
     return [msgspec.json.encode(_report())]
 
 
+def ci_reports() -> list[bytes]:
+    """The report.json of `perf ci`, one for each word."""
+    from msgspec.structs import replace
+
+    from perfvcs.check.change import CounterCluster, Curve
+    from perfvcs.ci.artifacts import document
+    from perfvcs.ci.receipt import Alarms, Detectable, Receipt
+    from perfvcs.ci.verdict import STATUS, Alarm, CausesOfUnit, CiVerdict, SourcePlace
+
+    report = _report()
+    first = report.changes[0]
+    ends = {"models": ("linear", "log"), "orders": ("O(n)", "O(log n)"), "r2": (0.9, 0.8), "sizes": (1.0, 9.0), "at": (1.0, 9.0)}
+    cluster = CounterCluster(counters=["misses"], target="misses", error=0.4, threshold=0.1, regressed=True)
+    worse = [replace(first, word="degradation", uid="a", effect=0.5, low=0.4, high=0.6, gate=True)]
+    worse += [
+        replace(worse[0], uid="b", size=3.0, curve=Curve(**ends)),
+        replace(worse[0], uid="c", clusters=[cluster], effect=None),
+    ]
+    open_ = [replace(first, word=word, uid=word) for word in ("suspected", "not comparable", "new", "missing", "inconclusive")]
+    changes = [*report.changes, *worse, *open_, replace(worse[0], uid="d", accepted="wanted")]
+    names = {"failures": ["it failed"], "renamed": ["it looks renamed"], "untouched": ["it"], "inherits": "0123456789"}
+    errors = Receipt(
+        comparisons=9, settled=4, pairs=[5, 30], detectable=Detectable(0.01, 0.02, 0.1), alarms=Alarms(300, 2, 0.01, 0.02)
+    )
+    more = {
+        "why": ["a", "b"],
+        "notes": ["c"],
+        "following": ["d"],
+        "seconds": 61.5,
+        "causes": [CausesOfUnit(first.job, "a", ["e"])],
+    }
+    alarms = [Alarm(worse[0], worse, SourcePlace("bench/a.py", 3, 7), certain=True, text="it became worse")]
+    whole = replace(report, changes=changes, **names)
+    return [document(CiVerdict(word=word, report=whole, receipt=errors, alarms=alarms, **more)) for word in STATUS]
+
+
 def _report() -> Any:
     from perfvcs.check import compare
     from perfvcs.summary import Measured
 
     sides = [[Measured.of(plain(number))] for number in range(2)]
-    return compare(sides[0], sides[1])
+    return compare(sides[0], sides[1], overall=True)
 
 
 def series() -> Any:

@@ -89,9 +89,20 @@ def _accepted(document: bytes, folder: Path) -> object:
 def _report(document: bytes, folder: Path) -> object:  # noqa: ARG001
     """A verdict as it is remembered beside the index."""
     from perfvcs.check.document import decode
+    from perfvcs.check.markdown import markdown
     from perfvcs.check.text import text
 
-    return text(decode(document))
+    report = decode(document)
+    return text(report), markdown(report, verbose=True)
+
+
+def _ci_report(document: bytes, folder: Path) -> object:  # noqa: ARG001
+    """As `perf ci --post` does it with what a fork's job has written."""
+    from perfvcs.ci.summary import comment, summary
+    from perfvcs.ci.verdict import decode
+
+    verdict = decode(document)
+    return comment(verdict, "main"), summary(verdict), verdict.speaks
 
 
 def _database(name: str) -> Callable[[bytes, Path], object]:
@@ -216,6 +227,7 @@ def readers() -> dict[str, Reader]:
         "elf": Reader(programs.elf, recordings.programs(), 0.05),
         "frames": Reader(programs.frames, recordings.frames()),
         "report": Reader(_report, kept.reports()),
+        "ci-report": Reader(_ci_report, kept.ci_reports()),
         "index": Reader(_index, kept.indexes(), 0.03),
         "verdicts": Reader(_database("verdicts.db"), kept.verdicts(), 0.05),
         "steps": Reader(_database("steps.db"), kept.findings(), 0.05),

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal, NamedTuple
+from sys import float_info
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
 from perfvcs.errors import PerfError
+from perfvcs.validity import MAX_INTEGER
+
+# What a report may hold, which anybody may have written: checked where it is decoded.
+Text = Annotated[str, msgspec.Meta(max_length=1 << 20)]
+Finite = Annotated[float, msgspec.Meta(ge=-float_info.max, le=float_info.max)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)]
 
 Word = Literal["degradation", "improvement", "same", "inconclusive", "suspected", "not comparable", "new", "missing"]
 SETTLED: tuple[Word, ...] = ("degradation", "improvement", "same")
@@ -39,15 +47,15 @@ class Curve(msgspec.Struct, frozen=True, kw_only=True):
     ``at`` the part of it that the effect and both levels are of.
     """
 
-    models: tuple[str, str]
-    orders: tuple[str, str]
-    r2: tuple[float, float]
-    sizes: tuple[float, float]
-    kind: str = "none"
-    coefficient: float | None = None
-    low: float | None = None
-    high: float | None = None
-    at: tuple[float, float] | None = None
+    models: tuple[Text, Text]
+    orders: tuple[Text, Text]
+    r2: tuple[Finite, Finite]
+    sizes: tuple[Finite, Finite]
+    kind: Text = "none"
+    coefficient: Finite | None = None
+    low: Finite | None = None
+    high: Finite | None = None
+    at: tuple[Finite, Finite] | None = None
 
 
 class CounterCluster(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,10 +64,10 @@ class CounterCluster(msgspec.Struct, frozen=True, kw_only=True):
     ``error`` is the mean relative prediction error (0.3 is 30 %), ``threshold`` what it may be.
     """
 
-    counters: list[str]
-    target: str
-    error: float | None
-    threshold: float
+    counters: list[Text]
+    target: Text
+    error: Finite | None
+    threshold: Finite
     regressed: bool
 
 
@@ -83,40 +91,40 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     word: Word
-    job: str
-    uid: str
-    metric: str
-    unit: str
-    better: str
-    series: str
-    environment: str = ""
-    size: float | None = None
-    effect: float | None = None
-    low: float | None = None
-    high: float | None = None
-    shift: float | None = None
-    shift_low: float | None = None
-    shift_high: float | None = None
-    baseline: float | None = None
-    target: float | None = None
-    p: float | None = None
-    q: float | None = None
-    permutation_p: float | None = None
-    delta: float | None = None
-    bound: float | None = None
-    within: float | None = None
-    confidence: float = 0.99
-    executions: tuple[int, int] = (0, 0)
-    builds: tuple[int, int] | None = None
+    job: Text
+    uid: Text
+    metric: Text
+    unit: Text
+    better: Text
+    series: Text
+    environment: Text = ""
+    size: Finite | None = None
+    effect: Finite | None = None
+    low: Finite | None = None
+    high: Finite | None = None
+    shift: Finite | None = None
+    shift_low: Finite | None = None
+    shift_high: Finite | None = None
+    baseline: Finite | None = None
+    target: Finite | None = None
+    p: Finite | None = None
+    q: Finite | None = None
+    permutation_p: Finite | None = None
+    delta: Finite | None = None
+    bound: Finite | None = None
+    within: Finite | None = None
+    confidence: Share = 0.99
+    executions: tuple[Count, Count] = (0, 0)
+    builds: tuple[Count, Count] | None = None
     paired: bool = False
     gate: bool = False
     coarse: bool = False
-    method: str = "log-median"
-    reason: str = ""
-    finding: str = ""
+    method: Text = "log-median"
+    reason: Text = ""
+    finding: Text = ""
     curve: Curve | None = None
     clusters: list[CounterCluster] | None = None
-    accepted: str | None = None
+    accepted: Text | None = None
 
     @property
     def settled(self) -> bool:
@@ -139,27 +147,27 @@ class Overall(msgspec.Struct, frozen=True, kw_only=True):
     together; None and empty if that is not known. ``at`` are the sizes of the levels if all of it is one curve.
     """
 
-    job: str
-    collector: str
-    metric: str
-    unit: str
-    better: str
-    series: list[str]
-    units: int
-    combined: int = 0
+    job: Text
+    collector: Text
+    metric: Text
+    unit: Text
+    better: Text
+    series: list[Text]
+    units: Count
+    combined: Count = 0
     word: Word | None = None
-    effect: float | None = None
-    low: float | None = None
-    high: float | None = None
-    baseline: float | None = None
-    target: float | None = None
-    p: float | None = None
-    bound: float | None = None
-    confidence: float = 0.99
-    executions: tuple[int, int] = (0, 0)
+    effect: Finite | None = None
+    low: Finite | None = None
+    high: Finite | None = None
+    baseline: Finite | None = None
+    target: Finite | None = None
+    p: Finite | None = None
+    bound: Finite | None = None
+    confidence: Share = 0.99
+    executions: tuple[Count, Count] = (0, 0)
     paired: bool = False
-    reason: str = ""
-    at: tuple[float, float] | None = None
+    reason: Text = ""
+    at: tuple[Finite, Finite] | None = None
 
     @property
     def job_metric(self) -> JobMetric:
@@ -194,15 +202,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     verdicts of ``inherits``. ``judged_by`` says by whose rules.
     """
 
-    baseline: str
-    target: str
-    method: str
+    baseline: Text
+    target: Text
+    method: Text
     changes: list[Change]
-    foreign: list[str] = []
-    failures: list[str] = []
-    renamed: list[str] = []
-    untouched: list[str] = []
-    inherits: str = ""
+    foreign: list[Text] = []
+    failures: list[Text] = []
+    renamed: list[Text] = []
+    untouched: list[Text] = []
+    inherits: Text = ""
     overall: list[Overall] = []
     judged_by: JudgedBy = JudgedBy()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,9 +15,10 @@ from perfvcs.check.sentence import headline
 from perfvcs.check.text import tally
 from perfvcs.foreign import UNDECODABLE
 from perfvcs.text.characters import escaped
-from perfvcs.validity import Malformed
+from perfvcs.validity import Malformed, require
 
 FORMAT = "perfvcs-report/1"
+MOST_NAMED = 10_000_000  # changes that the effects on whole jobs are of, each as often as it is named
 
 
 def encode(report: Report | Sequence[Report], *, indent: int = 2, **known: Any) -> str:
@@ -59,6 +61,18 @@ def _document(report: Report) -> dict[str, Any]:
 def decode(document: str | bytes) -> Report:
     """The report in a JSON document; raises Malformed with the place of the first thing wrong."""
     try:
-        return msgspec.json.decode(document, type=Report)
+        return consistent(msgspec.json.decode(document, type=Report))
     except UNDECODABLE as error:
         raise Malformed(f"the report is damaged: {error}") from None
+
+
+def consistent(report: Report) -> Report:
+    """The report itself; raises Malformed where the effects on whole jobs are not of its changes, or of all of them again and again."""
+    known = Counter(change.series for change in report.changes)
+    named = 0
+    for place, whole in enumerate(report.overall):
+        require(known.keys() >= set(whole.series), f"$.overall[{place}].series is of nothing in $.changes")
+        require(whole.series or not whole.units, f"$.overall[{place}] has units, but no series")
+        named += sum(known[series] for series in whole.series)
+        require(named <= MOST_NAMED, f"$.overall names over {MOST_NAMED:,} changes")
+    return report

@@ -98,7 +98,8 @@ def _changed(report: Report, sure: Sequence[MovedBenchmark]) -> str:
         parts.append(f"{shorten(whole.job, SENTENCE_NAME)} became {adjective(whole)}: {metric_of(whole)} {effect_of(whole)}")
         if first.word != whole.word:
             parts.append(f"but {own}")
-        covered = sum(entry.first.series in whole.series for entry in sure)
+        series = {*whole.series}
+        covered = sum(entry.first.series in series for entry in sure)
     if covered < len(sure):
         parts.append(f"{counted(len(sure) - covered, 'other benchmark')} moved, too")
     words: Counter[str] = Counter(change.word for entry in sure for change in entry.changes)

@@ -17,9 +17,10 @@ from perfvcs.ci.openmetrics import open_metrics
 from perfvcs.ci.sarif import sarif
 from perfvcs.ci.summary import summary
 from perfvcs.ci.verdict import CiVerdict, decode
+from perfvcs.descriptors import plain
 from perfvcs.environment.secrets import hidden
 from perfvcs.errors import NO_SPACE, PerfError, UsageError
-from perfvcs.foreign import content
+from perfvcs.foreign import at_most
 from perfvcs.text.characters import escaped
 from perfvcs.validity import Malformed
 
@@ -75,10 +76,11 @@ def page(verdict: CiVerdict, check: Check) -> str:
 
 
 def read(folder: Path) -> CiVerdict:
-    """The verdict in a folder of reports, which another job has written; raises UsageError."""
+    """The verdict in a folder of reports, which another job has written; raises UsageError, NotPlain."""
     path = folder / DOCUMENT
     try:
-        return decode(content(path, LARGEST_ARTIFACT))
+        with open(path, "rb", opener=plain) as file:
+            return decode(at_most(file, LARGEST_ARTIFACT))
     except OSError as error:
         raise UsageError(f"{path} cannot be read ({error.strerror}): name the folder that `perf ci --out` wrote") from None
     except Malformed as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from perfvcs.check.change import NothingToCompare
+from perfvcs.check.change import Count, Finite, NothingToCompare
 from perfvcs.statistics.power import detectable
 from perfvcs.statistics.student import quantile
 from perfvcs.text.quantity import percent
@@ -26,27 +26,27 @@ MOST_COMPUTED = 60  # comparisons of which the smallest change is computed
 class Alarms(msgspec.Struct, frozen=True):
     """The result of A/A measurements of this set-up: comparisons, false alarms, their rate and its upper 95 % bound."""
 
-    comparisons: int
-    called: int
-    rate: float
-    high: float
+    comparisons: Count
+    called: Count
+    rate: Finite
+    high: Finite
     refused: bool = False
 
 
 class Detectable(msgspec.Struct, frozen=True):
     """The smallest changes, as shares, that would have been found four times of five: of the best, the middle, and the worst comparison."""
 
-    least: float
-    middle: float
-    most: float
+    least: Finite
+    middle: Finite
+    most: Finite
 
 
 class Receipt(msgspec.Struct, frozen=True, kw_only=True):
     """The error rates behind a verdict. ``pairs`` is the least and most that a job was measured in turns; empty: none."""
 
-    comparisons: int
-    settled: int
-    pairs: list[int] = []
+    comparisons: Count
+    settled: Count
+    pairs: list[Count] = []
     detectable: Detectable | None = None
     alarms: Alarms | None = None
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from perfvcs.check.change import Change, Report
+from perfvcs.check.change import Change, Count, Report, Text
+from perfvcs.check.document import consistent
 from perfvcs.check.importance import JobUnit, entries
 from perfvcs.check.sentence import accepting, criteria, sentence
 from perfvcs.ci.receipt import Receipt
@@ -14,9 +15,10 @@ from perfvcs.foreign import UNDECODABLE
 from perfvcs.reports.check import DEGRADED, OPEN, exit_status
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted, plural
-from perfvcs.validity import Malformed
+from perfvcs.validity import Malformed, require
 
 FORMAT = "perfvcs-ci/1"
+LONGEST = 1e9  # seconds that measuring may have taken
 FAILED = 5  # exit status, as of `perf collect`
 NAMES_IN_SENTENCE = 3  # names in a sentence
 NAME_CHARACTERS = 60
@@ -28,9 +30,9 @@ STATUS: dict[CiWord, int] = {"degraded": DEGRADED, "failed": FAILED, "unsettled"
 class SourcePlace(msgspec.Struct, frozen=True):
     """A place in the project: a path relative to the top of the repository, and the first and last line."""
 
-    path: str
-    line: int = 1
-    end: int = 1
+    path: Text
+    line: Count = 1
+    end: Count = 1
 
 
 class Alarm(msgspec.Struct, frozen=True):
@@ -43,15 +45,15 @@ class Alarm(msgspec.Struct, frozen=True):
     changes: list[Change]
     place: SourcePlace
     certain: bool
-    text: str
+    text: Text
 
 
 class CausesOfUnit(NamedTuple):
     """What is known of why a unit of a job moved."""
 
-    job: str
-    uid: str
-    lines: list[str]
+    job: Text
+    uid: Text
+    lines: list[Text]
 
 
 class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,12 +66,12 @@ class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
     word: CiWord
     report: Report
     receipt: Receipt
-    why: list[str] = []
+    why: list[Text] = []
     alarms: list[Alarm] = []
-    notes: list[str] = []
+    notes: list[Text] = []
     causes: list[CausesOfUnit] = []
-    following: list[str] = []
-    seconds: float = 0.0
+    following: list[Text] = []
+    seconds: Annotated[float, msgspec.Meta(ge=0, le=LONGEST)] = 0.0
 
     @property
     def causes_by_unit(self) -> dict[JobUnit, list[str]]:
@@ -123,12 +125,22 @@ def word_of(report: Report, receipt: Receipt, *, failures: bool) -> CiWord:
     return "fine" if any(change.settled for change in report.comparisons) else "untouched"
 
 
+class _Version(msgspec.Struct):
+    """Of a document whatever else it holds."""
+
+    format: str
+
+
 def decode(document: bytes) -> CiVerdict:
-    """The verdict in a document, which anybody may have written; raises Malformed."""
+    """The verdict in a document, which anybody may have written; raises Malformed.
+
+    All of it is checked here, once: whatever is computed and written of a verdict relies on it.
+    """
     try:
+        version = msgspec.json.decode(document, type=_Version).format
+        require(version == FORMAT, f"its format is {shorten(version, 40)}, not {FORMAT}: read it with the perfvcs that wrote it")
         found = msgspec.json.decode(document, type=CiVerdict)
     except UNDECODABLE as error:
         raise Malformed(f"it is not a report of `perf ci`: {shorten(str(error), 200)}") from None
-    if found.format != FORMAT:
-        raise Malformed(f"its format is {shorten(found.format, 40)}, not {FORMAT}: read it with the perfvcs that wrote it")
+    consistent(found.report)
     return found

@@ -153,12 +153,12 @@ def percent(effect: float) -> str:
     """
     if not math.isfinite(effect):
         return f"{effect} %"
+    if abs(effect) >= HUGE / 100:
+        digit, _, power = f"{effect:+.0e}".partition("e")
+        return f"{digit}e{int(power) + 2} %"
     value = 100 * effect
     if abs(value) < 0.005:
         return "0 %"
-    if abs(value) >= HUGE:
-        digit, _, power = f"{value:+.0e}".partition("e")
-        return f"{digit}e{int(power)} %"
     if abs(value) >= 100:
         return f"{value:+,.0f} %"
     return f"{value:+.1f} %" if abs(value) >= 1 else f"{value:+.2g} %"
