@@ -23,7 +23,7 @@ RecorderName = Literal["auto", "memray", "tracemalloc"]
 
 PREFIX = "PERFVCS_HEAP"
 MAX_FILES = 10_000
-INSTALL = "pip install 'perfvcs[memory]', or memray into the measured project's environment"
+INSTALL = "pip install 'memray>=1.10', beside perfvcs or into the measured project's environment"
 # Any of these: of a long message only the end is kept.
 LOST_FILE = re.compile(r"grow output file|Failed to write output, deactivating|__ios_failure|basic_filebuf::")
 CLOSED = 'memray lost its file: close descriptors by os.closerange, which leaves it out, or set recorder = "tracemalloc"'

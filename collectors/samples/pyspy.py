@@ -24,7 +24,7 @@ from perfvcs.plugins import Natural
 
 PYSPY_RATE = 100
 REPORT = "py-spy.json"
-PYSPY_CURE = "pip install 'perfvcs[samples]'"
+PYSPY_CURE = "pip install 'py-spy>=0.4'"
 PROCESS = re.compile(r'process \d+:".*"', re.DOTALL)  # and its command line, as a frame without a file
 SAID = re.compile(r"Samples: ([0-9]{1,15}) Errors: ([0-9]{1,15})")
 IMPORT_MACHINERY = "<frozen importlib."

@@ -27,6 +27,7 @@ CURES = {
     404: "there is no such pull request, or the token may not see it",
 }
 TOKENS = {"github": "GITHUB_TOKEN", "gitlab": "GITLAB_TOKEN"}
+READABLE = "note: {} is set, and what was measured could read it: give it only to a job that runs `perf ci --post` (docs/ci.md)"
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from perfvcs.commands._completion import revisions
 from perfvcs.commands._jobs import job_option
@@ -57,27 +58,30 @@ def _name(ctx: click.Context, parameter: click.Parameter, text: str) -> str:  # 
 @click.option("--bundle", metavar="FILE", type=FilePath(path_type=Path),
               help="Write the profiles to FILE for another job that may push; `perf import` reads it.")  # fmt: skip
 @click.option("--post", metavar="DIR", type=click.Path(path_type=Path, file_okay=False),
-              help="Only comment on the pull request, with the report that another step or job wrote to DIR.")  # fmt: skip
-@click.option("--always", is_flag=True, help="Comment even if nothing changed.")
-@click.option("--no-comment", is_flag=True, help="Do not comment.")
+              help="Measure nothing, and comment on the pull request with the report that another job wrote to DIR.")  # fmt: skip
+@click.option("--always", is_flag=True, help="With --post: comment even if nothing changed.")
 @click.option("--name", metavar="NAME", default="main", show_default=True, callback=_name,
-              help="Name of the comment, if several runs comment on one pull request.")  # fmt: skip
+              help="With --post: name of the comment, if several runs comment on one pull request.")  # fmt: skip
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 def command(
     platform: str | None, base: str, budget: float, chosen: tuple[str, ...], delta: float | None, within: float | None,
     sample: int, last: int, seed: int | None, folder: Path, bundle: Path | None, post: Path | None, name: str, *,
-    everything: bool, always: bool, no_comment: bool, quiet: bool,
+    everything: bool, always: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Measure and judge a pull request, and write the reports that the CI service shows.
 
     Compares HEAD with the commit where the change began. Measures both in turns, but only benchmarks that the change can touch, until
-    they are settled or the budget is spent. Comments on the pull request if something changed.
+    they are settled or the budget is spent.
+
+    With --post, comments on the pull request if something changed. Run that in a job of its own: what is measured can read a token that
+    the job has which measures.
 
     Exits with 3 if something certainly became worse, with 4 if nothing could be settled, and with 5 if measuring failed.
     """
     from perfvcs.ci.annotations import obeying_nothing, workflow_commands
     from perfvcs.ci.artifacts import append, read, write
     from perfvcs.ci.artifacts import bundle as write_bundle
+    from perfvcs.ci.comment import READABLE, TOKENS
     from perfvcs.ci.ends import ends
     from perfvcs.ci.loop import LoopRequest, judge
     from perfvcs.ci.surroundings import Surroundings
@@ -90,6 +94,8 @@ def command(
     if post is not None:
         echo(_comment(job, read(post), name, always=always))
         return
+    if always or click.get_current_context().get_parameter_source("name") is not ParameterSource.DEFAULT:
+        raise click.UsageError("--always and --name are about a comment: combine them with --post DIR")
     with obeying_nothing(echo) if job.platform == "github" else nullcontext():
         baseline, target = ends(job, base)
         repository = Repository.find(create=True)
@@ -104,8 +110,7 @@ def command(
             echo(line)
         notes = [append(job.summary, verdict)] if job.summary else []
         notes += [write_bundle(bundle, check)] if bundle else []
-        if job.number and not no_comment:
-            notes.append(_comment(job, verdict, name, always=always))
+        notes += [READABLE.format(TOKENS[job.platform])] if job.token else []
         for note in filter(None, notes):
             echo(note)
         echo(f"reports: {folder}")

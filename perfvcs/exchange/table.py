@@ -22,7 +22,7 @@ WHOLE = ("binary", "execution", "iteration", "mark")
 COLUMNS = (*TEXTS[:-2], "size", *WHOLE, "metric", "value", "unit")
 FILE_ENDINGS = (".csv", ".jsonl", ".parquet", ".arrow")
 ROWS_AT_ONCE = 50_000  # rows that are in memory as arrow's
-NEEDS_PYARROW = "tables in {} need pyarrow: pip install perfvcs[arrow]; .csv and .jsonl need nothing"
+NEEDS_PYARROW = "tables in {} need pyarrow: pip install pyarrow; .csv and .jsonl need nothing"
 
 
 def write(repository: Repository, names: Sequence[str], jobs: Sequence[str], path: Path, *, force: bool) -> int:

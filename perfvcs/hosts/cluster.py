@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 ANSWER = 10.0  # seconds in which a scheduler, and each worker, has to answer
 ADDRESS = re.compile(r"(?:tcp|tls)://(?:[^\s/:]+|\[[^\s/\]]+\]):([1-9]\d{0,4})/?")
 MOST_PORT = 65535
+INSTALL = "pip install 'distributed>=2026.1' 'cryptography>=42' simpleeval"
 START = "dask worker {} --nthreads 1 --nworkers 1 --resources perfvcs=1{}"
 CERTIFICATES = " --tls-ca-file CA --tls-cert CERT --tls-key KEY"
 EXPIRED = "has a certificate that the scheduler does not accept, or that has expired: make new ones, and start it again"
@@ -194,7 +195,7 @@ def connected(scheduler: str, table: HostsTable, tls: Tls, progress: Progress) -
         import cryptography  # noqa: F401
         import distributed  # noqa: F401
     except ImportError as error:
-        raise Unusable(f"--scheduler needs {error.name}: pip install 'perfvcs[distributed]'") from None
+        raise Unusable(f"--scheduler needs {error.name}: {INSTALL}") from None
     logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said here, in one line
     security: Security | None
     with ExitStack() as stack:

@@ -106,7 +106,7 @@ class _Beside:
     def __init__(self, own: Slot, project: str, parcel: str) -> None:
         self.parcel = parcel
         reading, writing = os.pipe()
-        command = [sys.executable, "-m", "perfvcs.hosts.measurer", str(own.folder / project), own.host, str(writing)]
+        command = [sys.executable, "-P", "-m", "perfvcs.hosts.measurer", str(own.folder / project), own.host, str(writing)]
         # it holds the lock, too, so that no other worker takes the folder before it is gone
         self.process = subprocess.Popen(
             command,

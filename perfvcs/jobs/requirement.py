@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from perfvcs.environment.facts import Facts
 
 LONGEST, SHOWN = 1000, 80  # characters
-EXTRA = "distributed"
 QUANTITY = re.compile(rf"\b(\d+(?:\.\d+)?)\s*({'|'.join(SIZE_UNITS)})\b")
 TOKENS = (  # of an expression
     ast.Expression, ast.BoolOp, ast.boolop, ast.Compare, ast.cmpop, ast.UnaryOp, ast.unaryop, ast.BinOp, ast.Add, ast.Sub, ast.Mult,
@@ -35,7 +34,7 @@ def is_met(text: str, facts: Facts, origin: str) -> bool:
     try:
         from simpleeval import EvalWithCompoundTypes, InvalidExpression
     except ImportError:
-        raise UsageError(f"{origin}: `hosts` needs simpleeval: pip install 'perfvcs[{EXTRA}]'") from None
+        raise UsageError(f"{origin}: `hosts` needs simpleeval: pip install simpleeval") from None
     evaluator = EvalWithCompoundTypes(names=lambda node: _value(node.id, facts), functions={})
     try:
         return bool(evaluator.eval(_in_bytes(text, origin)))

@@ -69,6 +69,9 @@ class Change:
     def ci(self, *words: str, code: int | None = 0) -> Said:
         return self.run("ci", *FAST, "--base", self.base, *words, code=code)
 
+    def post(self, *words: str) -> str:
+        return self.run("ci", "--post", "perf-ci", *words).out
+
     @property
     def verdict(self) -> CiVerdict:
         return read(self.project.root / "perf-ci")
@@ -187,7 +190,7 @@ def test_what_is_accepted_on_the_branch_does_not_fail_the_job_of_its_merge(chang
     change.project.git("switch", "--quiet", "main")
     change.project.git("merge", "--quiet", "--no-ff", "--message", "merge", "change")
     github()
-    assert "Accepted: work: inner" in change.run("ci", *FAST, "--no-comment").out
+    assert "Accepted: work: inner" in change.run("ci", *FAST).out
 
 
 def test_a_stored_blame_says_where(change: Change) -> None:
@@ -212,9 +215,10 @@ def test_github_shows_a_comment_a_summary_and_annotations(
     change.level("2000")
     github()
     said = change.ci(code=3)
+    assert service.asked == []
+    assert change.post() == "comment written\n"
     (body,) = service.bodies
     assert body.startswith("<!-- perfvcs-ci main -->\n> [!CAUTION]\n") and "became slower" in body
-    assert "comment written" in said.out
     following = f"Next, in a clone of the branch: perf ci --base {change.base[:10]}; if wanted: perf accept ID --reason TEXT"
     assert following in " ".join(said.out.split())
     assert "became slower" in (tmp_path / "summary.md").read_text()
@@ -228,35 +232,50 @@ def test_github_shows_a_comment_a_summary_and_annotations(
 def test_the_comment_follows_the_pull_request(change: Change, github: Callable[..., None], service: Service) -> None:
     change.level("1000 ")
     github()
-    assert "no comment: nothing changed" in change.ci().out
+    change.ci()
+    assert change.post() == "no comment: nothing changed\n"
     assert service.bodies == []
     change.level("2000")
     github()
     change.ci(code=3)
+    change.post()
     change.level("1000")
     github()
-    assert "comment updated" in change.ci("--all").out
+    change.ci("--all")
+    assert change.post() == "comment updated\n"
     assert len(service.bodies) == 1 and "CAUTION" not in service.bodies[0]
 
 
-def test_always_and_never(change: Change, github: Callable[..., None], service: Service) -> None:
-    change.level("2000")
-    github()
-    change.ci("--no-comment", code=3)
-    assert service.asked == []
+def test_a_comment_on_no_change_is_asked_for_by_name(change: Change, github: Callable[..., None], service: Service) -> None:
     change.level("1000 ")
     github()
-    change.ci("--always", "--name", "nightly")
+    change.ci()
+    change.post("--always", "--name", "nightly")
     assert service.bodies[0].startswith("<!-- perfvcs-ci nightly -->")
 
 
-def test_a_comment_that_fails_does_not_decide_the_job(change: Change, github: Callable[..., None], service: Service) -> None:
-    for level, code in (("2000", 3), ("1000", 0)):
-        change.level(level)
-        github()
-        service.faults.append((403, {}, b'{"message": "Resource not accessible by integration"}'))
-        said = change.ci("--all", "--always", code=code)
-        assert "no comment: " in said.out and "it answers 403" in said.out
+@pytest.mark.parametrize("words", [("--always",), ("--name", "nightly")])
+def test_options_of_a_comment_go_with_one(change: Change, words: tuple[str, ...]) -> None:
+    assert "are about a comment: combine them with --post DIR" in change.ci(*words, code=2).err
+
+
+def test_measuring_warns_of_a_token_and_asks_nobody(change: Change, github: Callable[..., None], service: Service) -> None:
+    change.level("1000 ")
+    github()
+    warning = "note: GITHUB_TOKEN is set, and what was measured could read it: give it only to a job that runs `perf ci --post`"
+    assert warning in change.ci().out
+    assert service.asked == []
+    os.environ.pop("GITHUB_TOKEN")
+    assert warning not in change.ci().out
+
+
+def test_a_comment_that_fails_fails_no_job(change: Change, github: Callable[..., None], service: Service) -> None:
+    change.level("2000")
+    github()
+    change.ci(code=3)
+    service.faults.append((403, {}, b'{"message": "Resource not accessible by integration"}'))
+    said = change.post()
+    assert said.startswith("no comment: ") and "it answers 403" in said
     assert service.bodies == []
 
 
@@ -268,6 +287,7 @@ def test_tokens_are_nowhere(change: Change, github: Callable[..., None], service
     github()
     said = change.ci(code=None)
     assert "exited with status 3: ***" in " ".join(said.err.split())
+    posted = change.post("--always")
     assert service.asked
     seen = (tmp_path / "runs.env").read_text()
     assert "RUNS=" in seen and TOKEN not in seen and JOB_TOKEN not in seen and "GITHUB_ENV" not in seen
@@ -275,6 +295,7 @@ def test_tokens_are_nowhere(change: Change, github: Callable[..., None], service
     written += [
         said.out.encode(),
         said.err.encode(),
+        posted.encode(),
         (tmp_path / "summary.md").read_bytes(),
         *(body.encode() for body in service.bodies),
     ]

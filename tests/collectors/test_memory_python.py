@@ -136,8 +136,8 @@ def test_it_is_the_fallback_and_says_how_to_get_more(write: Write, tmp_path: Pat
     command = write(KNOWN, interpreter=_bare(tmp_path))
     found = measured(command, tmp_path)
     assert found.engine == "tracemalloc/1" and (whole(found)["peak"] or 0) > 20_000_000
-    assert len(found.warnings) == 1 and "pip install 'perfvcs[memory]'" in found.warnings[0]
-    with pytest.raises(CollectError, match=r"has no memray: pip install 'perfvcs\[memory\]'"):
+    assert len(found.warnings) == 1 and "pip install 'memray>=1.10'" in found.warnings[0]
+    with pytest.raises(CollectError, match=r"has no memray: pip install 'memray>=1.10'"):
         measured(command, tmp_path, recorder="memray")
 
 

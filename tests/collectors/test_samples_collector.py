@@ -319,7 +319,7 @@ def test_without_either_tool_both_cures_are_named(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(pyspy, "_tool", lambda: None)
     there(monkeypatch, None)
     reason = Samples().available()
-    assert reason is not None and "pip install 'perfvcs[samples]'" in reason and "apt install linux-perf" in reason
+    assert reason is not None and "pip install 'py-spy>=0.4'" in reason and "apt install linux-perf" in reason
 
 
 def test_one_of_the_tools_is_enough_until_the_other_is_needed(

@@ -98,5 +98,5 @@ def test_what_cannot_be_written_is_said_in_a_line(arguments: list[str], message:
 
 def test_without_pyarrow_the_cure_is_named(stored: list[str], perf: Perf, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    assert "pip install perfvcs[arrow]" in perf("export", "--table", "all.parquet", code=2).err
+    assert "pip install pyarrow" in perf("export", "--table", "all.parquet", code=2).err
     assert not Path("all.parquet").exists()

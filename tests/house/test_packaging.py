@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -106,3 +107,29 @@ def test_a_checkout_without_links_is_refused_with_the_cure(tmp_path: Path) -> No
 
 def test_the_citation_names_the_version() -> None:
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+INSTALLED = re.compile(r"""pip[x3]?["']? install(?: [\w.'"<>=\[\]-]+)*? ["']?perfvcs(?:\[[\w,]+\])?["']?(?! @ )(?:[\s`"']|$)""")
+ADDRESS = re.compile(r"perfvcs(?:\[[\w,]+\])? @ (git\+[^\s\"'`]+)")
+ACTION = re.compile(r"(?:uses: |https://github\.com/)([^\s/]+)/perfvcs\b")
+
+
+def said() -> dict[str, str]:
+    """What users read or copy: documents, actions, scripts and messages, by their names."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    endings = (".md", ".py", ".yml", ".yaml", ".toml", ".cfg", ".sh", "Makefile")
+    past = ("CHANGELOG.md", "changelog/", "docs/evaluation", "tests/")
+    names = [name for name in listed if name.endswith(endings) and not name.startswith(past)]
+    return {name: (ROOT / name).read_text() for name in names if (ROOT / name).is_file() and not (ROOT / name).is_symlink()}
+
+
+def test_nobody_is_told_to_install_what_a_stranger_may_publish() -> None:
+    """No index has perfvcs: whoever copied `pip install perfvcs` would run what somebody else puts there."""
+    assert INSTALLED.search("  - pip install perfvcs\n") and INSTALLED.search("`pip install --quiet 'perfvcs[arrow]'`")
+    assert not INSTALLED.search('pip install "perfvcs @ git+https://x"') and not INSTALLED.search('install "$TEMP/perfvcs"')
+    texts = said()
+    assert len(texts) > 500
+    assert {name: found[0] for name, text in texts.items() if (found := INSTALLED.search(text))} == {}
+    readme = f"git+https://github.com/<OWNER>/perfvcs@v{__version__}"  # nobody can be called that at GitHub
+    assert {found for text in texts.values() for found in ADDRESS.findall(text)} == {readme}
+    assert {found for text in texts.values() for found in ACTION.findall(text)} == {"<OWNER>"}

@@ -8,7 +8,7 @@ from perfvcs.locate import csyntax
 from perfvcs.locate.hunks import DifferingFile, Hunk
 from perfvcs.locate.kinds import kinds
 
-native = pytest.mark.unless("" if csyntax.available() else "tree-sitter is not installed: pip install perfvcs[native]")
+native = pytest.mark.unless("" if csyntax.available() else "tree-sitter is not installed: pip install '.[native]'")
 
 
 def named(old, new, path="work.py", name="work"):

@@ -422,6 +422,16 @@ def test_a_full_disk_is_one_line_with_the_cure_and_leaves_nothing(tmp_path: Path
         subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
+def test_what_is_at_the_top_of_a_project_is_imported_by_no_installer(
+    tmp_path: Path, interpreter: Interpreter, work: Path
+) -> None:
+    for name in ("venv.py", "pip.py", "logging/__init__.py", "types/__init__.py", "select/__init__.py"):
+        (work / name).parent.mkdir(exist_ok=True)
+        (work / name).write_text("raise SystemExit('imported')\n")
+    made = make(tmp_path / "envs", interpreter, work, env=without_uv())
+    assert made.installed == ("tiny==1.0",)
+
+
 @pytest.mark.needs("uv")
 def test_the_real_uv_installs_a_project(tmp_path: Path, interpreter: Interpreter, work: Path) -> None:
     made = make(tmp_path / "envs", interpreter, work)
