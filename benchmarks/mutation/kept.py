@@ -24,7 +24,7 @@ def ci_reports() -> list[bytes]:
     """The report.json of `perf ci`, one for each word."""
     from msgspec.structs import replace
 
-    from perfvcs.check.change import CounterCluster, Curve
+    from perfvcs.check.change import CounterCluster, Curve, JudgedBy
     from perfvcs.ci.artifacts import document
     from perfvcs.ci.receipt import Alarms, Detectable, Receipt
     from perfvcs.ci.verdict import STATUS, Alarm, CausesOfUnit, CiVerdict, SourcePlace
@@ -41,6 +41,7 @@ def ci_reports() -> list[bytes]:
     open_ = [replace(first, word=word, uid=word) for word in ("suspected", "not comparable", "new", "missing", "inconclusive")]
     changes = [*report.changes, *worse, *open_, replace(worse[0], uid="d", accepted="wanted")]
     names = {"failures": ["it failed"], "renamed": ["it looks renamed"], "untouched": ["it"], "inherits": "0123456789"}
+    judged_by = JudgedBy(rules="target", differences=["perf.toml"], accepts=["a: wanted"], remark="the baseline has no perf.toml")
     errors = Receipt(
         comparisons=9, settled=4, pairs=[5, 30], detectable=Detectable(0.01, 0.02, 0.1), alarms=Alarms(300, 2, 0.01, 0.02)
     )
@@ -52,7 +53,7 @@ def ci_reports() -> list[bytes]:
         "causes": [CausesOfUnit(first.job, "a", ["e"])],
     }
     alarms = [Alarm(worse[0], worse, SourcePlace("bench/a.py", 3, 7), certain=True, text="it became worse")]
-    whole = replace(report, changes=changes, **names)
+    whole = replace(report, changes=changes, judged_by=judged_by, **names)
     return [document(CiVerdict(word=word, report=whole, receipt=errors, alarms=alarms, **more)) for word in STATUS]
 
 

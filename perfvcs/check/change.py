@@ -184,9 +184,9 @@ class JudgedBy(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     rules: Literal["", "baseline", "target", "working tree"] = ""
-    differences: list[str] = []
-    accepts: list[str] = []
-    remark: str = ""
+    differences: list[Text] = []
+    accepts: list[Text] = []
+    remark: Text = ""
 
     @property
     def is_plain(self) -> bool:

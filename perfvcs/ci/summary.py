@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from perfvcs.check.markdown import escape, markdown
+from perfvcs.check.sentence import criteria
 from perfvcs.check.text import revision
 from perfvcs.ci.verdict import CiVerdict, CiWord
 from perfvcs.text.characters import shorten
@@ -12,7 +13,7 @@ from perfvcs.text.duration import duration
 
 COMMENT = 65_536  # characters that GitHub takes; no text has more of them than bytes
 SUMMARY = 1 << 20  # bytes of a step
-HEADLINE = 1000  # characters
+HEADLINE = 1000  # characters of the sentence in it
 SAFE_NAME = re.compile(r"[\w.-]{1,60}", re.ASCII)
 BANNERS: dict[CiWord, str] = {
     "degraded": "CAUTION", "failed": "CAUTION", "unsettled": "WARNING", "untouched": "NOTE", "fine": "TIP",
@@ -41,11 +42,9 @@ def _joined(verdict: CiVerdict, top: str, most: int, *, verbose: bool) -> str:
     partly = verdict.receipt.settled < verdict.receipt.comparisons or not verdict.report.judged_by.is_plain
     banner = PARTLY if partly and verdict.word in ("fine", "untouched") else BANNERS[verdict.word]
     pair = " → ".join(escape(revision(name)) for name in (verdict.report.baseline, verdict.report.target))
-    headline = escape(shorten(verdict.headline(), HEADLINE))
-    head = f"{top}> [!{banner}]
-> **perf ci** {pair}: {headline}.
-
-"
+    said = [shorten(verdict.sentence(), HEADLINE), criteria(verdict.report.judged_by)]
+    headline = escape(". ".join(filter(None, said)))
+    head = f"{top}> [!{banner}]\n> **perf ci** {pair}: {headline}.\n\n"
     empty = not verdict.report.changes
     whole = "" if empty else markdown(verdict.report, causes=verdict.causes_by_unit, following=verdict.following, verbose=verbose)
     body = whole.partition("\n\n")[2]  # its first paragraph is the sentence

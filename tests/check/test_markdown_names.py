@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from perfvcs.check import Change, compare
-from perfvcs.check.change import CounterCluster, Curve
+from perfvcs.check.change import CounterCluster, Curve, JudgedBy
 from perfvcs.check.markdown import escape
 from perfvcs.ci.receipt import Alarms, Receipt
 from perfvcs.ci.summary import comment, summary
@@ -157,11 +157,12 @@ def parts(names: Iterator[str]) -> CiVerdict:
     whole = []
     for one, change in zip(report.overall * 2, changes, strict=False):
         whole.append(replace(one, job=next(names), metric=change.metric, reason=next(names), unit=next(names)))
+    judged = JudgedBy(rules="target", differences=[next(names)], accepts=[next(names)], remark=next(names))
     lists = {name: [next(names)] for name in ("failures", "renamed", "untouched")}
     ends = {name: next(names) for name in ("baseline", "target", "inherits")}
     return CiVerdict(
         word="degraded",
-        report=replace(report, changes=changes, overall=whole, **lists, **ends),
+        report=replace(report, changes=changes, overall=whole, judged_by=judged, **lists, **ends),
         receipt=Receipt(comparisons=2, settled=1, pairs=[3], alarms=Alarms(300, 2, 0.004, 0.02)),
         why=[next(names), next(names)],
         notes=[next(names)],

@@ -134,6 +134,7 @@ def test_a_comment_is_bounded_whatever_it_says(word: str) -> None:
     document["notes"] = document["following"] = ["@`" * 20_000] * 20
     document["report"]["baseline"] = "\u754c" * 100_000
     assert outcome(written(document)) == "commented"
+    assert "This change also changes how it is judged: perf" in comment(decode(written(document)), "main").partition("\n\n")[0]
 
 
 def test_a_link_in_place_of_a_report_is_not_followed(perf: Perf, tmp_path: Path) -> None:
