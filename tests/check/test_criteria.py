@@ -41,7 +41,7 @@ def changed(project: Project, before: dict[str, str], after: dict[str, str], slo
 
 
 def flat(said: Said) -> str:
-    return " ".join(said.out.split()).replace("\\", "")
+    return " ".join(said.out.split()).replace("\\", "").replace("`", "")
 
 
 def judged_by(perf: Perf, *words: str, code: int = 3) -> dict[str, object]:
