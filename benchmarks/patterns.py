@@ -184,6 +184,8 @@ def _module(path: Path) -> Any:
 
 
 def _last(node: ast.AST) -> str:
+    if isinstance(node, ast.Subscript):
+        return _last(node.value)
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 

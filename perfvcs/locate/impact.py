@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from perfvcs.locate.changes import Changes, FileChange
@@ -107,7 +108,7 @@ class _Closure:
         if (file.added or file.removed) and path.rpartition("/")[2] == CONFIGURES:
             self.found.everything[path] = "pytest loads it by itself"
         for name in file.functions:
-            if language(path) == "c" and (macro := self._macro(name)):
+            if language(path) == "c" and (macro := self.macros.get(last_name(name))):
                 self._loaded_by_all(path, f"{last_name(name)} changed, which is a macro, too, in {macro}")
             self.found.functions[f"{path}:{name}"] = f"{name} changed"
             if name in self.outside.get(path, ()):
@@ -119,11 +120,13 @@ class _Closure:
             self.found.loaded[path] = f"{path} changed outside of functions"
             self._changed(path, statement, "")
 
-    def _macro(self, function: str) -> str:
-        """The file that defines a macro of a function's name; empty where none does."""
-        name = last_name(function)
-        paths = (path for path in self.sources.naming((name,)) if language(path) == "c")
-        return next((path for path in paths if name in _provided(self.sources.parts(path))), "")
+    @cached_property
+    def macros(self) -> dict[str, str]:
+        """The files that define macros of the names of changed functions."""
+        names = {last_name(name) for file in self.changes.files if language(file.path) == "c" for name in file.functions}
+        paths = [path for path in self.sources.naming(names) if language(path) == "c"] if names else []
+        known = self.sources.all_parts(paths)
+        return {name: path for path, parts in known.items() if parts for name in names.intersection(parts.provides)}
 
     def _ran_while_loading(self, path: str, name: str, reason: str) -> None:
         """What a function gave while modules were loaded may be something else now."""
@@ -255,10 +258,6 @@ class _Closure:
             for name, function in parts.functions.items() if parts else ():
                 if not self.looked_up.isdisjoint(function.mentions):
                     yield f"{path}:{name}"
-
-
-def _provided(parts: Parts | None) -> tuple[str, ...]:
-    return parts.provides if parts else ()
 
 
 def _module(path: str) -> str:
