@@ -429,7 +429,7 @@ def test_what_is_at_the_top_of_a_project_is_imported_by_no_installer(
         (work / name).parent.mkdir(exist_ok=True)
         (work / name).write_text("raise SystemExit('imported')\n")
     made = make(tmp_path / "envs", interpreter, work, env=without_uv())
-    assert made.installed == ("tiny==1.0",)
+    assert made.installed == ["tiny==1.0"]
 
 
 @pytest.mark.needs("uv")
