@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -102,7 +102,10 @@ def session(project: Project, tmp_path: Path, ssh: Path) -> Session:
 
 def listening(process: psutil.Process) -> set[str]:
     """The addresses at which a process and all below it listen."""
-    sockets = [one for each in [process, *process.children(recursive=True)] for one in each.net_connections("inet")]
+    sockets = []
+    for each in [process, *process.children(recursive=True)]:
+        with suppress(psutil.NoSuchProcess):  # what measures comes and goes
+            sockets += each.net_connections("inet")
     heard = [one.laddr for one in sockets if one.status == psutil.CONN_LISTEN]
     return {f"{'127.0.0.1' if one.ip in ('0.0.0.0', '::') else one.ip}:{one.port}" for one in heard}
 
