@@ -18,9 +18,9 @@ from time import process_time
 import numpy as np
 from numpy.typing import NDArray
 
-from perfvcs.locate.decision import Decision, StoppingRules, decide
-from perfvcs.locate.evidence import Evidence
-from perfvcs.locate.priors import Prior
+from perfvcs.locate.bisect.decision import Decision, StoppingRules, decide
+from perfvcs.locate.bisect.evidence import Evidence
+from perfvcs.locate.bisect.posterior import Prior
 
 Array = NDArray[np.float64]
 STORED_SHARE, STORED_EXECUTIONS = 0.25, 10  # of the commits, and each of these in a session of its own

@@ -28,11 +28,11 @@ from pathlib import Path
 from random import Random
 
 from perfvcs.git.project import Project
-from perfvcs.locate.decision import decide
-from perfvcs.locate.priors import Prior
-from perfvcs.locate.saved import Begun, Target
-from perfvcs.locate.seen import Seen, SeenBlock
-from perfvcs.locate.span import Span, brought, span
+from perfvcs.locate.bisect.decision import decide
+from perfvcs.locate.bisect.posterior import Prior
+from perfvcs.locate.bisect.saved import Begun, Target
+from perfvcs.locate.bisect.seen import Seen, SeenBlock
+from perfvcs.locate.bisect.span import Span, brought, span
 
 FAST, SLOW = 1_000_000.0, 1_200_000.0  # instructions, say
 LEAST, MOST = 12, 60  # commits

@@ -6,7 +6,7 @@ Ten projects, and two more for changes by hand: those of Python come from the pa
 gets a repository: its sources and a benchmark of some tenths of a second. A case makes one slowdown in a function that the benchmark runs,
 with harmless changes in up to six other functions that it runs, commits both, and asks `perf blame`:
 
-- ``mutants``: of 5 to 100 %, by the rules of perfvcs/locate/mutation.py in turns, and two kinds that `perf mutate` does not plant;
+- ``mutants``: of 5 to 100 %, by the rules of perfvcs/locate/blame/mutation.py in turns, and two kinds that `perf mutate` does not plant;
 - ``planted``: blaming/planted.toml, written for projects of C and C++;
 - ``hand``: blaming/hand.toml, as people make them, in both languages;
 - ``same``: harmless changes only.

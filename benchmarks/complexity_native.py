@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 from needs import need
 
-from perfvcs.collector import Run
 from perfvcs.collectors.complexity.calls import Calls, RecordingRequest, parse
-from perfvcs.collectors.complexity.native import configuration, fentry
+from perfvcs.collectors.complexity.native import fentry
+from perfvcs.plugins.collector import Run
 
 FLAGS = ("-g", "-pg", "-mfentry")
 LEAF = """
@@ -105,9 +105,9 @@ def measure(program: Path, function: str = "", *, patch: bool = True, outermost:
         calls = None
         if function:
             run = Run((str(program), str(said)), program.parent, dict(os.environ), Path(scratch), "program")
-            before, configuration.PATCH = configuration.PATCH, configuration.PATCH if patch else 0
+            before, fentry.PATCH = fentry.PATCH, fentry.PATCH if patch else 0
             calls = fentry.record(run, RecordingRequest((parse(function),), outermost=outermost))
-            configuration.PATCH = before
+            fentry.PATCH = before
         else:
             subprocess.run([program, said], check=True)
         return float(said.read_text()), calls

@@ -18,9 +18,9 @@ from unittest import mock
 
 from needs import need
 
-from perfvcs.collector import Run
 from perfvcs.collectors.complexity.calls import RecordingRequest, TracedFunction
 from perfvcs.collectors.complexity.python import record
+from perfvcs.plugins.collector import Run
 
 PROGRAM = """
 import sys, time

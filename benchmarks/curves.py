@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from perfvcs.check import Change, compare, earlier_sessions
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources
-from perfvcs.summary import Measured
+from perfvcs.profile.summary import Measured
 
 Floats = NDArray[np.float64]
 Random = np.random.Generator

@@ -127,10 +127,9 @@ def _searched(chance, hosts: int, commits: int, several: bool) -> tuple[int, int
     """The rounds, builds and executions of a search, and whether it is right. In a round every host measures a block."""
     import numpy as np
 
-    from perfvcs.locate.batch import together
-    from perfvcs.locate.decision import decide
-    from perfvcs.locate.evidence import Evidence
-    from perfvcs.locate.priors import Prior
+    from perfvcs.locate.bisect.decision import decide, together
+    from perfvcs.locate.bisect.evidence import Evidence
+    from perfvcs.locate.bisect.posterior import Prior
 
     culprit = int(chance.integers(1, commits))
     levels = np.where(np.arange(commits) >= culprit, log(1.05), 0.0)

@@ -20,11 +20,11 @@ from pathlib import Path
 from needs import need
 
 from perfvcs import launcher
-from perfvcs.collector import Run
 from perfvcs.collectors.instructions import Instructions, callgrind, valgrind
 from perfvcs.collectors.instructions.functions import functions
 from perfvcs.collectors.instructions.paths import paths
 from perfvcs.environment import PADDING, clean
+from perfvcs.plugins.collector import Run
 
 C = """
 #include <stdio.h>

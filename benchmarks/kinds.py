@@ -15,8 +15,8 @@ from collections import Counter
 from pathlib import Path
 
 from perfvcs.git.project import Project
-from perfvcs.locate.hunks import difference
-from perfvcs.locate.kinds import kinds
+from perfvcs.locate.blame.kinds import kinds
+from perfvcs.locate.sources.hunks import difference
 
 LABELS = Path(__file__).parent / "blaming" / "kinds.toml"
 

@@ -25,9 +25,9 @@ from needs import need
 from samples import sample_profile
 
 from perfvcs import launcher
-from perfvcs.collector import Observations
 from perfvcs.collectors.memory import python, shim
 from perfvcs.collectors.memory.heap import AllocationRequest
+from perfvcs.plugins.collector import Observations
 from perfvcs.profile import Resources
 
 C = """

@@ -33,7 +33,7 @@ from perfvcs.check.method import Method, load, names
 from perfvcs.check.rows import ProfileRows
 from perfvcs.errors import PerfError
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources
-from perfvcs.summary import Measured
+from perfvcs.profile.summary import Measured
 
 EFFECTS = (0.0, 0.02, 0.05, 0.1)
 RECORDED_BLOCKS, BLOCKS = 15, 10

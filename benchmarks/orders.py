@@ -27,16 +27,15 @@ import numpy as np
 from needs import need
 from numpy.typing import NDArray
 
-from perfvcs.entries import RegressionEntry
 from perfvcs.postprocessors.outliers import Outliers
 from perfvcs.postprocessors.regression import Regression
 from perfvcs.profile import Profile
+from perfvcs.profile.models import RegressionEntry
 from perfvcs.repository import Repository
 from perfvcs.statistics.regression.choice import choose
-from perfvcs.statistics.regression.condensed import warm
+from perfvcs.statistics.regression.condensed import level, warm
 from perfvcs.statistics.regression.course import course
 from perfvcs.statistics.regression.fitting import fit
-from perfvcs.statistics.regression.level import level
 from perfvcs.statistics.regression.models import MODELS as FITTED
 from perfvcs.statistics.regression.models import ORDERS
 from perfvcs.statistics.regression.robust import described

@@ -7,7 +7,7 @@ Units take from microseconds to milliseconds (lognormal, sigma 2). Each pair of 
 do not change, all change by 3 %, each by something else (3 % on average, standard deviation 5 %), or 2 % of them take half as long again.
 Printed is for each case how often the interval of 99 % holds the truth, and half of its width in percent:
 
-- together: what perf does, all units of an execution as one (statistics/together.py), judged over the pairs; of the change of the total;
+- together: what perf does, all units of an execution as one (statistics/sessions.py), judged over the pairs; of the change of the total;
 - random effects: the units' effects by DerSimonian and Laird with Hartung and Knapp's interval; of the mean logarithm;
 - mean of ratios: the units' mean ratio with Student's interval over the units; of the mean ratio.
 """
@@ -24,7 +24,7 @@ from scipy import stats
 
 from perfvcs.statistics.huber import BEND
 from perfvcs.statistics.huber import paired as robust
-from perfvcs.statistics.together import together
+from perfvcs.statistics.sessions import together
 
 Array = NDArray[np.float64]
 CONFIDENCE = 0.99

@@ -4,7 +4,7 @@
 
 1. A program sleeps for some seconds with and without readings; printed is the processor time that the launcher takes for each of them.
 2. The skip list of examples/skiplist is recorded; printed is, of each function, the standard deviation between executions of the mean
-   logarithm of its calls' durations (within quarters of a doubling of the size), as they were and at one pace (statistics/covariate.py).
+   logarithm of its calls' durations (within quarters of a doubling of the size), as they were and at one pace (statistics/sessions.py).
 3. Simulated: revisions of a program, and of five functions of O(log n) with 400 calls, in ten and fifteen executions a side. In half of the
    executions a neighbour on the core makes all 1.5 times as slow, and they differ by 2 % otherwise. Printed is how often what did not
    change is the same, open or called changed, and slips of 2, 5 and 10 % are found, without and with the pace.
@@ -26,10 +26,10 @@ from needs import need
 
 from perfvcs import launcher
 from perfvcs.check import compare
-from perfvcs.launcher.pace import READING
+from perfvcs.launcher.execution import READING
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
-from perfvcs.statistics.covariate import adjusted
+from perfvcs.statistics.sessions import adjusted
 
 BUILD = Path(__file__).resolve().parents[1] / "examples/skiplist/build.py"
 COMMITS = ("1" * 40, "2" * 40)

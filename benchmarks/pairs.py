@@ -40,8 +40,8 @@ from perfvcs.check.methods.log_median import LogMedian
 from perfvcs.check.rows import ProfileRows
 from perfvcs.check.samples.estimate import Estimate
 from perfvcs.check.samples.scale import Scaled
+from perfvcs.profile.summary import Measured
 from perfvcs.statistics import difference
-from perfvcs.summary import Measured
 
 PAIRS = (5, 8, 10, 15, 30)
 PLACES = (0.05, 0.1, 0.2)

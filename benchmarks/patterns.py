@@ -59,7 +59,7 @@ ENDS = ("", "\0", "\n!")
 SMALL, LARGE = 10_000, 20_000  # characters
 RATIO = 2.8
 # the longest text of patterns that are given no longer one, which takes them less than a second
-BOUNDED = {"perfvcs/locate/outline.py": 10_000, "perfvcs/formats/_written.py": 400}
+BOUNDED = {"perfvcs/locate/sources/outline.py": 10_000, "perfvcs/formats/_table.py": 400}
 SECONDS = 120  # of CPU time for a pattern
 
 

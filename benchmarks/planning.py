@@ -27,7 +27,7 @@ from perfvcs.check import compare
 from perfvcs.plan.design import PlanRule, needed
 from perfvcs.plan.variation import spreads
 from perfvcs.profile import Collected, Design, Environment, Job, Metric
-from perfvcs.summary import Header, Measured, Summary
+from perfvcs.profile.summary import Header, Measured, Summary
 
 Array = NDArray[np.float64]
 Noise = Callable[[np.random.Generator, int], Array]

@@ -22,11 +22,10 @@ from statistics import mean, stdev
 from needs import need
 
 from perfvcs import launcher
-from perfvcs.collector import Run
 from perfvcs.collectors.samples.linux import LinuxPerf
 from perfvcs.collectors.samples.pyspy import PySpy
-from perfvcs.collectors.samples.recording import record
-from perfvcs.collectors.samples.sampler import TRUNCATED, Sampler
+from perfvcs.collectors.samples.sampler import TRUNCATED, Sampler, record
+from perfvcs.plugins.collector import Run
 
 CPP = """
 #include <algorithm>

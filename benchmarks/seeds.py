@@ -26,8 +26,8 @@ from msgspec import structs
 from needs import need
 
 from perfvcs.check import compare
-from perfvcs.measure.turns import turns
-from perfvcs.plan.draws import Drawn, explained
+from perfvcs.measure.blocks import turns
+from perfvcs.plan.inside import Drawn, explained
 from perfvcs.plan.variation import variations
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository

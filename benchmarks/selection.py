@@ -29,14 +29,14 @@ from itertools import pairwise
 from pathlib import Path
 
 from perfvcs.collectors._shared.functions import PROCESSES, PYTHON_PATHS
-from perfvcs.collectors.pytest.names import qualified
 from perfvcs.collectors.pytest.notes import read_notes
+from perfvcs.collectors.pytest.suite import qualified
 from perfvcs.git.project import Project
-from perfvcs.locate.changes import changes
-from perfvcs.locate.impact import impact
-from perfvcs.locate.reached import BenchmarkUnit, Reach
-from perfvcs.locate.selection import BenchmarkReach, choose
-from perfvcs.locate.uses import Sources
+from perfvcs.locate.select.impact import impact
+from perfvcs.locate.select.reached import BenchmarkUnit, Reach
+from perfvcs.locate.select.selection import BenchmarkReach, choose
+from perfvcs.locate.sources.differences import changes
+from perfvcs.locate.sources.uses import Sources
 
 CHANGE = 0.05
 INSIDE = Path(__file__).resolve().parents[1] / "collectors" / "pytest" / "inside" / "python"

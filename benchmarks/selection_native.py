@@ -22,12 +22,12 @@ from typing import NamedTuple
 
 from perfvcs.collectors._shared import frames
 from perfvcs.git.project import Project
-from perfvcs.locate.changes import changes
-from perfvcs.locate.impact import impact
-from perfvcs.locate.reached import SYMBOL, BenchmarkUnit, Reach
-from perfvcs.locate.selection import BenchmarkReach, choose
-from perfvcs.locate.static import resolved
-from perfvcs.locate.uses import Sources
+from perfvcs.locate.select.impact import impact
+from perfvcs.locate.select.reached import SYMBOL, BenchmarkUnit, Reach
+from perfvcs.locate.select.selection import BenchmarkReach, choose
+from perfvcs.locate.select.static import resolved
+from perfvcs.locate.sources.differences import changes
+from perfvcs.locate.sources.uses import Sources
 
 CHANGE = 0.01
 BEGIN = "int main() { std::size_t n = 0; for (int i = 0; i < 2000; ++i) {"

@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from perfvcs import page
+from perfvcs.check.subject import Subject
+from perfvcs.pictures import page
 from perfvcs.profile import Collected, Job, Metric, Profile, Resources, Stacks
-from perfvcs.subject import Subject
 
 WHEN = "2026-11-20T09:30:00Z"
 STACKS, DEPTH, ROWS = 100_000, 20, 1_000_000

@@ -25,8 +25,8 @@ from xml.etree import ElementTree
 
 from needs import need
 
-from perfvcs.collector import Run
 from perfvcs.collectors.pytest import Pytest
+from perfvcs.plugins.collector import Run
 from perfvcs.profile import REPEATED, Profile
 from perfvcs.repository import Repository
 

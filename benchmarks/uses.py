@@ -16,9 +16,9 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
 from perfvcs.git.project import Project
-from perfvcs.locate.changes import changes
-from perfvcs.locate.impact import impact
-from perfvcs.locate.uses import Sources
+from perfvcs.locate.select.impact import impact
+from perfvcs.locate.sources.differences import changes
+from perfvcs.locate.sources.uses import Sources
 
 
 def git(folder: Path, *words: str) -> None:

@@ -23,8 +23,8 @@ from noise import METRICS, NOISES, TRUE, Array, Flags, Noise, balanced, read, sa
 from perfvcs.check import Change, EarlierSessions, Unit, compare
 from perfvcs.check.stopping import interim
 from perfvcs.profile import Collected, Design, Environment, Job, Metric
-from perfvcs.statistics.interim import schedule
-from perfvcs.summary import Header, Measured, Summary
+from perfvcs.profile.summary import Header, Measured, Summary
+from perfvcs.statistics.multiplicity import schedule
 
 Table = dict[tuple[str, str, str], Array]  # bench, version, metric -> median per block
 COMMITS = ("a" * 40, "b" * 40)

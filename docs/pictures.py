@@ -13,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from perfvcs.page import render
-from perfvcs.subject import Subject
+from perfvcs.check.subject import Subject
+from perfvcs.pictures.page import render
 
 sys.path.append(str(Path(__file__).parent))  # for a test, which loads this file alone
 import subjects

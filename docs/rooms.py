@@ -64,7 +64,7 @@ class House:
             yield from self._imported(node)
 
     def room(self, module: str) -> str:
-        """The folder of a module, or the module itself where it is at the top: ``perfvcs.check.curves.curve`` -> ``check.curves``."""
+        """The folder of a module, or the module itself where it is at the top: ``perfvcs.check.curves.sides`` -> ``check.curves``."""
         parts = module.split(".")[1:]
         if self.modules[module].name != "__init__.py" and len(parts) > 1:
             parts = parts[:-1]

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perfvcs.check import compare
+from perfvcs.check.subject import Subject
 from perfvcs.git.command import git
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources, Stacks
 from perfvcs.reports.show import subject_of
 from perfvcs.repository import Repository
 from perfvcs.site.publication import publish
 from perfvcs.store import Store
-from perfvcs.subject import Subject
 
 Array = NDArray[np.float64]
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import click
 
-from perfvcs import __version__, interruption, keeper
+from perfvcs import __version__
 from perfvcs.errors import CURES, PerfError
+from perfvcs.system import children, interruption
 
 COMMANDS = os.path.join(os.path.dirname(__file__), "commands")  # noqa: PTH118, PTH120 - pathlib is not needed for --help
 LONGEST_ERROR = 2000  # characters of an error
@@ -51,10 +52,10 @@ class Commands(click.Group):
             return name, command, args[1:]
         if command is not None:
             interruption.unwind()
-            ctx.with_resource(keeper.keeping())
+            ctx.with_resource(children.keeping())
             return name, command, args[1:]
         if ctx.info_name == "perf":
-            from perfvcs import linuxperf
+            from perfvcs.system import linuxperf
 
             if linuxperf.owns(args):
                 linuxperf.hand_over(args)
@@ -194,7 +195,7 @@ def _change_folder(ctx: click.Context, parameter: click.Parameter, folders: tupl
 def _show_version(ctx: click.Context, parameter: click.Parameter, asked: bool) -> None:  # noqa: ARG001, FBT001
     if asked and not ctx.resilient_parsing:
         from perfvcs.commands._output import echo
-        from perfvcs.origin import commit
+        from perfvcs.repository.origin import commit
 
         known = commit()
         echo(f"perfvcs {__version__} ({known[:10]}{known[40:]})" if known else f"perfvcs {__version__}")
@@ -214,7 +215,7 @@ def group(context: click.Context) -> None:
     """Keep the performance history of a git repository beside its code history."""
     if context.invoked_subcommand is None:
         from perfvcs.commands._output import echo
-        from perfvcs.reports.here import lines
+        from perfvcs.reports.status import lines
 
         for line in lines():
             echo(line)

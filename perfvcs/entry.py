@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 
-from perfvcs import interruption
+from perfvcs.system import interruption
 
 THREADS = "OPENBLAS_NUM_THREADS"
 RARELY = 1_000_000  # new objects between two searches for cycles: most commands end before that, and searching takes a tenth of their time

@@ -2,21 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from perfvcs.entries import FitStep
+import msgspec
+
+from perfvcs.errors import UsageError, nearest
+from perfvcs.profile import Metric, Processed, Profile
+from perfvcs.profile.models import AnyEntry, FitStep, as_written
+from perfvcs.profile.validity import MAX_HEADER, METRIC_NAME
 from perfvcs.statistics.regression.models import FORMULAS, FULL_QUADRATIC, LINEARISED, MODELS, SHAPED, order, parameters
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     import numpy as np
+    from _typeshed import DataclassInstance
     from numpy.typing import NDArray
 
     from perfvcs.statistics.regression.models import Fit
     from perfvcs.statistics.regression.strategies import FittedPieces, ModelPoints, StrategyStep
+
+
+LARGEST_ENTRIES = MAX_HEADER - (
+    1 << 20
+)  # of the entries of all postprocessors; the rest is for what else is in a profile's header
+OutcomeColumn = tuple[str, Sequence[float | None]]  # unit, values
+
+
+def name_of(member: DataclassInstance) -> str:
+    """The name of a postprocessor, from its file: ``moving-average``."""
+    return type(member).__module__.rpartition(".")[2].replace("_", "-")
+
+
+def conclude(
+    profile: Profile, member: DataclassInstance, models: Sequence[AnyEntry] = (), columns: Mapping[str, OutcomeColumn] | None = None,
+    word: str = "",
+) -> Profile:  # fmt: skip
+    """The profile with the results of a postprocessor in the place of those that it left there before.
+
+    ``columns`` are, per metric, unit and values of ``<metric>.<word>``: recorded, never judged. Earlier columns of that ``word`` go,
+    whichever metric they belong to. Raises UsageError where the profile could not be written.
+    """
+    name = name_of(member)
+    entries = [*(entry for entry in profile.models if entry.postprocessor != name), *models]
+    if models and (size := len(msgspec.json.encode(list(map(as_written, entries))))) > LARGEST_ENTRIES:
+        raise UsageError(
+            f"{profile.job.label or 'the profile'} would have {size:,} bytes of models, and {LARGEST_ENTRIES:,} is the most: name fewer "
+            "metrics "
+            "with of, or, of a regression, give keep=best"
+        )
+    metrics, values = dict(profile.metrics), dict(profile.resources.metrics)
+    new = {f"{metric}.{word}": column for metric, column in (columns or {}).items()}
+    earlier = {metric for metric, about in metrics.items() if word and metric.endswith(f".{word}") and about.better == "none"}
+    for gone in earlier - new.keys():
+        del metrics[gone], values[gone]
+    for column, (unit, numbers) in new.items():
+        if not METRIC_NAME.fullmatch(column):
+            raise UsageError(f"the column `{column[:80]}` would have too long a name: name other metrics with of")
+        metrics[column], values[column] = Metric(unit, "none"), list(numbers)
+    done = [processed for processed in profile.postprocessors if processed.name != name]
+    # as it will be read again: a tuple becomes a list
+    done.append(Processed(name, msgspec.json.decode(msgspec.json.encode(asdict(member)))))
+    return msgspec.structs.replace(
+        profile, models=entries, metrics=metrics, resources=replace(profile.resources, metrics=values), postprocessors=done
+    )
+
 
 LARGEST_VALUE, SMALLEST_VALUE = 1e100, 1e-100  # values, whose squares, and weights by them, are well within what a float holds
 
@@ -173,3 +225,27 @@ def _step(step: StrategyStep) -> list[FitStep | None]:
     """The best of one step of each group; None if there is none."""
     columns = (step.rows.tolist(), step.choice.index.tolist(), step.choice.r2.tolist())
     return [FitStep(count, MODELS[index], _finite(r2)) if index >= 0 else None for count, index, r2 in zip(*columns, strict=True)]
+
+
+def check_word(member: DataclassInstance, option: str, known: Collection[str]) -> None:
+    """Raise UsageError where an option is none of the words that there are."""
+    value = getattr(member, option)
+    if value not in known:
+        raise UsageError(f"{name_of(member)}: {option} cannot be {value!r}{nearest(str(value), known)}")
+
+
+def check_number(
+    member: DataclassInstance, option: str, low: float, high: float, example: str, *, whole: bool = False, above: bool = False
+) -> None:
+    """Raise UsageError where a numeric option is outside ``low`` to ``high`` (``above``: ``low`` itself too), or not ``whole``.
+
+    None, an option that was not given, is right.
+    """
+    value = getattr(member, option)
+    if value is None:
+        return
+    number = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
+    if not number or not low <= value <= high or (above and value == low):
+        kind = "a whole number" if whole else "a number"
+        span = f"above {low:g}" + (f", at most {high:g}" if high < 1e300 else "") if above else f"from {low:,g} to {high:,g}"
+        raise UsageError(f"{name_of(member)}: {option} is {value!r}: give {kind} {span}, such as {example}")

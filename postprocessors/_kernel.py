@@ -6,7 +6,7 @@ import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.postprocessors._curve import CurvePoints
-from perfvcs.postprocessors._groups import thin
+from perfvcs.postprocessors._rows import thin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.postprocessors._groups import Groups
+    from perfvcs.postprocessors._rows import Groups
 
 ESTIMATORS = ("ll", "lc")
 BANDWIDTH_RULES = ("scott", "silverman")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from perfvcs.errors import UsageError, nearest
 from perfvcs.profile import REPEATED, Profile
@@ -12,6 +13,195 @@ from perfvcs.profile import REPEATED, Profile
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from perfvcs.profile import Profile
+
+
+EQUAL = 1e-14  # values whose spread is less than this share of the largest are equal but for rounding
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Rows sorted by unit, then ``x``, then ``y``, so that their order in the profile does not matter.
+
+    ``unit``, ``starts`` and ``counts`` have the shape (groups,): the uid's code, the first row, the number of rows. The other arrays have
+    the shape (rows,): ``number`` is the row's group, ``place`` its number in the profile, ``index`` that among the rows given. ``x`` and
+    ``y`` are divided by the powers of two ``x_scale`` and ``y_scale`` (groups,), which loses nothing, so that squares of huge values are
+    finite.
+    """
+
+    unit: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    counts: NDArray[np.intp]
+    number: NDArray[np.intp]
+    place: NDArray[np.intp]
+    index: NDArray[np.intp]
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    x_scale: NDArray[np.float64]
+    y_scale: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.unit)
+
+    def total(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The sum of a column (rows,) per group."""
+        import numpy as np
+
+        return np.bincount(self.number, values, len(self)).astype(np.float64)
+
+    @cached_property
+    def mean(self) -> NDArray[np.float64]:
+        """The mean of ``y`` per group."""
+        return self.total(self.y) / self.counts
+
+    @cached_property
+    def squares(self) -> NDArray[np.float64]:
+        """The squares of ``y`` about the mean, summed per group; 0 where all values are equal but for rounding."""
+        import numpy as np
+
+        found = self.total((self.y - self.mean[self.number]) ** 2)
+        return np.where(found <= EQUAL**2 * self.counts, 0.0, found)
+
+    @cached_property
+    def block(self) -> NDArray[np.intp]:
+        """The number of the row's block: rows of one group and one x."""
+        import numpy as np
+
+        return np.cumsum(begins(self.x, self.number)) - 1
+
+    @cached_property
+    def blocks(self) -> GroupBlocks:
+        """The distinct values of ``x``."""
+        import numpy as np
+
+        starts = np.flatnonzero(begins(self.block))
+        counts = np.diff(np.append(starts, len(self.x)))
+        block = self.block
+        # about the group's mean, so that sums over many rows stay exact
+        away = self.y - self.mean[self.number] if len(self) else self.y
+        means = np.bincount(block, away, len(starts)) / counts
+        within = np.bincount(block, (away - means[block]) ** 2, len(starts)).astype(np.float64)
+        return GroupBlocks(self.number[starts], self.x[starts], starts, counts, means, within)
+
+
+@dataclass(frozen=True)
+class GroupBlocks:
+    """The rows of one group and one x, in order; arrays of the shape (blocks,).
+
+    ``mean`` is that of ``y`` less the mean of the group, ``within`` the sum of squares about it.
+    """
+
+    group: NDArray[np.intp]
+    x: NDArray[np.float64]
+    starts: NDArray[np.intp]
+    counts: NDArray[np.intp]
+    mean: NDArray[np.float64]
+    within: NDArray[np.float64]
+
+    def take(self, chosen: NDArray[np.bool_]) -> GroupBlocks:
+        """Some of the blocks."""
+        return GroupBlocks(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
+
+
+def begins(*columns: NDArray[Any]) -> NDArray[np.bool_]:
+    """Mask of the rows that differ from the row before in some column; the first row does. The columns have one length."""
+    import numpy as np
+
+    new = np.ones(len(columns[0]), dtype=bool)
+    new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    return new
+
+
+def group(rows: MetricRows, by: str = "size") -> Groups:
+    """The rows that have a finite x, grouped by unit; with ``by`` empty all rows, x being 0."""
+    import numpy as np
+
+    x = rows.x if by else np.zeros(len(rows.y))
+    kept = np.flatnonzero(np.isfinite(x))
+    x, y, unit = x[kept], rows.y[kept], rows.unit[kept]
+    order = np.argsort(y)  # one column after the other, the last one in linear time, takes half of what lexsort does
+    if by:
+        order = order[np.argsort(x[order], kind="stable")]
+    order = order[by_number(unit[order])]
+    x, y, unit = x[order], y[order], unit[order]
+    starts = np.flatnonzero(begins(unit))
+    counts = np.diff(np.append(starts, len(unit)))
+    number = np.repeat(np.arange(len(starts)), counts)
+    x_scale, y_scale = (_scale(column, starts) for column in (x, y))
+    return Groups(
+        unit[starts],
+        starts,
+        counts,
+        number,
+        rows.place[kept][order],
+        kept[order],
+        x / x_scale[number],
+        y / y_scale[number],
+        x_scale,
+        y_scale,
+    )
+
+
+def _scale(values: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
+    """The power of two at or below the largest magnitude of each group; 1 where all are 0."""
+    import numpy as np
+
+    if not len(starts):
+        return np.ones(0)
+    largest = np.maximum.reduceat(np.abs(values), starts)
+    exponent = np.frexp(np.where(largest > 0, largest, 1.0))[1]
+    found: NDArray[np.float64] = np.ldexp(1.0, np.clip(exponent - 1, -1000, 1023))
+    return found
+
+
+def by_number(number: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The order of rising numbers, rows of one number as they were."""
+    import numpy as np
+
+    narrow = number.astype(np.uint16) if number.max(initial=0) < 1 << 16 else number  # sixteen bits sort in linear time
+    return np.argsort(narrow, kind="stable")
+
+
+def quantile(values: NDArray[np.float64], number: NDArray[np.intp], groups: int, share: float) -> NDArray[np.float64]:
+    """The quantile of each group's values, linear between two of them as numpy's; NaN for a group without any."""
+    import numpy as np
+
+    if (np.diff(number) < 0).any():
+        values = values[by_number(number)]
+    counts = np.bincount(number, minlength=groups)
+    starts = np.cumsum(counts) - counts
+    found = np.full(groups, np.nan)
+    for count in np.unique(counts[counts > 0]).tolist():  # groups of one length are one table
+        alike = np.flatnonzero(counts == count)
+        at = share * (count - 1)
+        low = int(at)
+        table = np.partition(values[starts[alike][:, None] + np.arange(count)], (low, min(low + 1, count - 1)), axis=1)
+        found[alike] = table[:, low] + (at - low) * (table[:, min(low + 1, count - 1)] - table[:, low])
+    return found
+
+
+def thin(group_of: NDArray[np.intp], groups: int, most: int) -> NDArray[np.bool_]:
+    """Mask that keeps at most ``most`` points of each group, evenly and with both ends; points are numbered in rising order."""
+    import numpy as np
+
+    counts = np.bincount(group_of, minlength=groups)
+    starts = np.cumsum(counts) - counts
+    rank, last = np.arange(len(group_of)) - starts[group_of], np.maximum(counts - 1, 1)[group_of]
+    step = np.rint(rank * ((most - 1) / last))
+    found: NDArray[np.bool_] = (counts[group_of] <= most) | (np.rint(step * (last / (most - 1))) == rank)
+    return found
+
+
+def fill(profile: Profile, rows: NDArray[np.intp], values: NDArray[np.float64]) -> list[float | None]:
+    """A column of the profile with ``values`` in the rows ``rows``, and None in all others."""
+    import numpy as np
+
+    found: NDArray[np.object_] = np.full(len(profile.resources), None, dtype=object)
+    found[rows] = values
+    filled: list[float | None] = found.tolist()
+    return filled
+
 
 OUTLIER = "outlier"  # the column <metric>.outlier is 1 where a row was marked
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from perfvcs.postprocessors._groups import begins, thin
+from perfvcs.postprocessors._rows import begins, thin
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.postprocessors._groups import GroupBlocks, Groups
+    from perfvcs.postprocessors._rows import GroupBlocks, Groups
 
 NARROWEST_WINDOW = 3  # rows of the narrowest window that is tried
 GROWTH = 1.6  # of each window that is tried over the one before

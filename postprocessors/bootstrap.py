@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.entries import BootstrapEntry
 from perfvcs.errors import UsageError
-from perfvcs.postprocessors._groups import begins
-from perfvcs.postprocessors._options import check_number
-from perfvcs.postprocessors._outcome import conclude
-from perfvcs.postprocessors._rows import chosen, rows
+from perfvcs.postprocessors._entries import check_number, conclude
+from perfvcs.postprocessors._rows import begins, chosen, rows
 from perfvcs.profile import Profile
-from perfvcs.summary import MAX_SIZES
-from perfvcs.validity import MAX_INTEGER
+from perfvcs.profile.models import BootstrapEntry
+from perfvcs.profile.summary import MAX_SIZES
+from perfvcs.profile.validity import MAX_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

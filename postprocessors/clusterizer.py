@@ -6,17 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.errors import UsageError
-from perfvcs.postprocessors._groups import begins, fill, group, thin
-from perfvcs.postprocessors._options import check_number, check_word
-from perfvcs.postprocessors._outcome import OutcomeColumn, conclude
-from perfvcs.postprocessors._rows import MetricRows, chosen, named, rows
+from perfvcs.postprocessors._entries import OutcomeColumn, check_number, check_word, conclude
+from perfvcs.postprocessors._rows import MetricRows, begins, chosen, fill, group, named, rows, thin
 from perfvcs.profile import REPEATED, Profile
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.postprocessors._groups import Groups
+    from perfvcs.postprocessors._rows import Groups
 
 STRATEGIES = ("mixture", "sort-order", "sliding-window")
 FITTED = 1_000  # values of a unit

@@ -5,21 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.entries import KernelEntry
 from perfvcs.errors import UsageError
 from perfvcs.postprocessors import _kernel
 from perfvcs.postprocessors._curve import entries, most_points
-from perfvcs.postprocessors._groups import group
-from perfvcs.postprocessors._options import check_number, check_word
-from perfvcs.postprocessors._outcome import conclude
-from perfvcs.postprocessors._rows import chosen, rows
+from perfvcs.postprocessors._entries import check_number, check_word, conclude
+from perfvcs.postprocessors._rows import chosen, group, rows
 from perfvcs.profile import Profile
+from perfvcs.profile.models import KernelEntry
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.postprocessors._groups import Groups
+    from perfvcs.postprocessors._rows import Groups
 
 MODES = ("estimator", "method", "user")
 

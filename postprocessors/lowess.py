@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from perfvcs.entries import LowessEntry
 from perfvcs.postprocessors._curve import CurvePoints, entries, most_points
-from perfvcs.postprocessors._groups import group, thin
-from perfvcs.postprocessors._options import check_number
-from perfvcs.postprocessors._outcome import conclude
-from perfvcs.postprocessors._rows import chosen, rows
+from perfvcs.postprocessors._entries import check_number, conclude
+from perfvcs.postprocessors._rows import chosen, group, rows, thin
 from perfvcs.profile import Profile
+from perfvcs.profile.models import LowessEntry
 
 if TYPE_CHECKING:
     import numpy as np

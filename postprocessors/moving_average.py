@@ -6,21 +6,19 @@ from dataclasses import dataclass
 from math import exp, log
 from typing import TYPE_CHECKING
 
-from perfvcs.entries import MovingAverageEntry
 from perfvcs.errors import UsageError
 from perfvcs.postprocessors import _windows
 from perfvcs.postprocessors._curve import CurvePoints, entries, most_points
-from perfvcs.postprocessors._groups import group, thin
-from perfvcs.postprocessors._options import check_number, check_word
-from perfvcs.postprocessors._outcome import conclude
-from perfvcs.postprocessors._rows import chosen, rows
+from perfvcs.postprocessors._entries import check_number, check_word, conclude
+from perfvcs.postprocessors._rows import chosen, group, rows, thin
 from perfvcs.profile import Profile
+from perfvcs.profile.models import MovingAverageEntry
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.postprocessors._groups import Groups
+    from perfvcs.postprocessors._rows import Groups
 
 WINDOW_KINDS = ("mean", "median", "exponential")
 DECAYS = ("alpha", "com", "span", "halflife")

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.postprocessors._groups import fill, group
-from perfvcs.postprocessors._options import check_word
-from perfvcs.postprocessors._outcome import OutcomeColumn, conclude
-from perfvcs.postprocessors._rows import chosen, rows
+from perfvcs.postprocessors._entries import OutcomeColumn, check_word, conclude
+from perfvcs.postprocessors._rows import chosen, fill, group, rows
 from perfvcs.profile import Profile
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.postprocessors._groups import Groups
+    from perfvcs.postprocessors._rows import Groups
 
 WAYS = ("max", "minmax", "zscore")
 

@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.errors import UsageError
-from perfvcs.postprocessors._groups import fill, group, quantile, thin
-from perfvcs.postprocessors._options import check_number, check_word
-from perfvcs.postprocessors._outcome import OutcomeColumn, conclude
-from perfvcs.postprocessors._rows import OUTLIER, MetricRows, chosen, rows
+from perfvcs.postprocessors._entries import OutcomeColumn, check_number, check_word, conclude
+from perfvcs.postprocessors._rows import OUTLIER, MetricRows, chosen, fill, group, quantile, rows, thin
 from perfvcs.profile import Profile
-from perfvcs.statistics.deviation import NORMAL
+from perfvcs.statistics.difference import NORMAL
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.postprocessors._groups import Groups
+    from perfvcs.postprocessors._rows import Groups
     from perfvcs.statistics.regression.choice import ModelChoice
 
 THRESHOLDS = {"mad": 3.5, "iqr": 1.5, "studentized": 3.5}
@@ -172,8 +170,8 @@ def _model(groups: Groups, used: NDArray[np.bool_]) -> tuple[ModelChoice, NDArra
     import numpy as np
 
     from perfvcs.statistics.regression.choice import choose
+    from perfvcs.statistics.regression.condensed import running
     from perfvcs.statistics.regression.fitting import fit
-    from perfvcs.statistics.regression.level import running
     from perfvcs.statistics.regression.models import MODELS
 
     x, y, number = groups.x[used] * groups.x_scale[groups.number[used]], groups.y[used], groups.number[used]

@@ -6,16 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.entries import RegressionEntry
 from perfvcs.errors import UsageError, nearest
-from perfvcs.postprocessors._means import first_calls, means
-from perfvcs.postprocessors._options import check_number, check_word
-from perfvcs.postprocessors._outcome import conclude
+from perfvcs.postprocessors._curve import first_calls, means
+from perfvcs.postprocessors._entries import check_number, check_word, conclude
 from perfvcs.postprocessors._rows import chosen, named, rows
 from perfvcs.profile import Profile
+from perfvcs.profile.models import RegressionEntry
+from perfvcs.profile.validity import MAX_INTEGER
 from perfvcs.statistics.regression.models import FITTED_MODELS, FULL_QUADRATIC, MODELS
 from perfvcs.statistics.regression.strategies import Strategy
-from perfvcs.validity import MAX_INTEGER
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,8 +84,8 @@ class Regression:
         return conclude(profile, self, [entry for metric in metrics for entry in self._entries(profile, metric)])
 
     def _entries(self, profile: Profile, metric: str) -> Iterator[RegressionEntry]:
+        from perfvcs.postprocessors._curve import without_undefined
         from perfvcs.postprocessors._entries import entries, scaled
-        from perfvcs.postprocessors._undefined import without_undefined
         from perfvcs.statistics.regression.strategies import run
 
         points, zeros = self._points(profile, metric)

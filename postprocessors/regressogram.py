@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.entries import RegressogramEntry
 from perfvcs.postprocessors._curve import CurvePoints, entries, most_points
-from perfvcs.postprocessors._groups import group, quantile
-from perfvcs.postprocessors._options import check_number, check_word
-from perfvcs.postprocessors._outcome import conclude
-from perfvcs.postprocessors._rows import chosen, rows
+from perfvcs.postprocessors._entries import check_number, check_word, conclude
+from perfvcs.postprocessors._rows import chosen, group, quantile, rows
 from perfvcs.profile import Profile
+from perfvcs.profile.models import RegressogramEntry
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.postprocessors._groups import Groups
+    from perfvcs.postprocessors._rows import Groups
 
 BIN_RULES = ("auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges")
 MOST_BUCKETS = 200  # buckets: one far size would else make millions

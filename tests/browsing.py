@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from perfvcs import page
-from perfvcs.subject import Subject
+from perfvcs.check.subject import Subject
+from perfvcs.pictures import page
 
 BROWSER = pytest.mark.needs("chromium", "chromedriver")
 LIMIT = 650_000

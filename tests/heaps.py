@@ -12,7 +12,7 @@ from pathlib import Path
 from conftest import TESTS
 
 from perfvcs import plugins
-from perfvcs.collector import Observations, Run
+from perfvcs.plugins.collector import Observations, Run
 
 SOURCES = TESTS / "native" / "memory"
 TOLD = re.compile(

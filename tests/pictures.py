@@ -13,10 +13,10 @@ from browsing import drawn
 from samples import sample_profile
 
 from perfvcs.check import Report, Word, compare
-from perfvcs.page.packing import FigureArchive
+from perfvcs.check.subject import Level, Point, Series, Step, Subject
+from perfvcs.pictures.packing import FigureArchive
+from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources, Stacks
-from perfvcs.subject import Level, Point, Series, Step, Subject
-from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure

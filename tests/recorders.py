@@ -14,10 +14,10 @@ from typing import NamedTuple
 import pytest
 from conftest import need
 
-from perfvcs.collector import Observations, Run
 from perfvcs.collectors.complexity import Complexity, python
 from perfvcs.collectors.complexity.calls import RecordingRequest, TracedFunction
-from perfvcs.collectors.complexity.python import notes, place
+from perfvcs.collectors.complexity.python import notes
+from perfvcs.plugins.collector import Observations, Run
 
 HOME = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser()  # before the tests get a home of their own
 OTHERS = sorted(
@@ -173,7 +173,7 @@ def both(recorder: Recorder, argv: list[str], function: str = "program:f") -> tu
     run = recorder.run(*argv)
     folder = run.scratch / "calls"
     modules, _ = python.compiled_recorder(run)
-    python.ask(folder, [place.FunctionLocation.of(TracedFunction(function))], RecordingRequest(()), modules)
+    python.ask(folder, [notes.FunctionLocation.of(TracedFunction(function))], RecordingRequest(()), modules)
     found = []
     for env in (dict(run.env), python.environment(run, folder)):
         done = subprocess.run(argv, cwd=run.cwd, env=env, capture_output=True, stdin=subprocess.DEVNULL, timeout=60, check=False)

@@ -1,1 +1,1 @@
-"""Views: each member is one, named like it; ``perfvcs.view`` is their contract, ``perfvcs.drawing`` what they share."""
+"""Views: each member is one, named like it; ``perfvcs.plugins.view`` is their contract, ``perfvcs.pictures`` what they share."""

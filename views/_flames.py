@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from perfvcs.drawing.flame.boxes import BOX_POINTS
-from perfvcs.drawing.flame.stacks import StackGroup, Traces, traces
+from perfvcs.check.subject import Subject
+from perfvcs.pictures.flame import BOX_POINTS
+from perfvcs.pictures.stacks import StackGroup, Traces, traces
 from perfvcs.plugins import Count
-from perfvcs.subject import Subject
-from perfvcs.view import Scope, Unfit, View
+from perfvcs.plugins.view import Scope, Unfit, View
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from perfvcs.check import Change
-from perfvcs.drawing.bars.amounts import BarColumn, Statistic, bars
-from perfvcs.drawing.bars.bar import Picture
-from perfvcs.drawing.canvas import BLUE, VERMILLION, stack
-from perfvcs.drawing.parts import DrawnUnit
-from perfvcs.drawing.units import (
+from perfvcs.check.subject import Subject
+from perfvcs.pictures.amounts import BarColumn, Statistic, bars
+from perfvcs.pictures.bar import Picture
+from perfvcs.pictures.bundle import (
     AGAIN,
     NOTHING_USABLE,
     BothSides,
@@ -24,12 +23,13 @@ from perfvcs.drawing.units import (
     valued,
     without_whole,
 )
+from perfvcs.pictures.canvas import BLUE, VERMILLION, stack
+from perfvcs.pictures.parts import DrawnUnit
 from perfvcs.plugins import Count
+from perfvcs.plugins.view import Scope, Unfit, View
 from perfvcs.profile import Profile
-from perfvcs.subject import Subject
-from perfvcs.summary import RECORDER
+from perfvcs.profile.summary import RECORDER
 from perfvcs.text.words import metric_name, metric_rank
-from perfvcs.view import Scope, Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement

@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perfvcs.check import Change
-from perfvcs.drawing.canvas import BLUE, INK, MUTED, VERMILLION, canvas, hover, legend, seen, source, stack, thin
-from perfvcs.drawing.centre import Centre, stated
-from perfvcs.drawing.parts import DrawnUnit
-from perfvcs.drawing.samples import DrawnSample, samples
+from perfvcs.check.subject import Subject
+from perfvcs.pictures.canvas import BLUE, INK, MUTED, VERMILLION, canvas, hover, legend, seen, source, stack, thin
+from perfvcs.pictures.parts import DrawnUnit
+from perfvcs.pictures.sample import Centre, DrawnSample, samples, stated
 from perfvcs.plugins import Count
+from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import REPEATED
-from perfvcs.subject import Subject
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import change as change_text
 from perfvcs.text.quantity import quantity, scale
 from perfvcs.text.words import metric_name
-from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     import numpy as np

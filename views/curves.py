@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from perfvcs.drawing.canvas import STYLES, AxisScale, bound, canvas, legend, stack, usual
-from perfvcs.drawing.curves.course import axes, in_words, means, model_line, r_squared, tabbed
-from perfvcs.drawing.curves.difference import CourseDifference
-from perfvcs.drawing.curves.sides import CurveSide, equation, models, pairs, sides_of
-from perfvcs.drawing.samples import DrawnSample
+from perfvcs.check.subject import Subject
+from perfvcs.pictures.canvas import STYLES, AxisScale, bound, canvas, legend, stack, usual
+from perfvcs.pictures.course import CourseDifference, axes, in_words, means, model_line, r_squared, tabbed
+from perfvcs.pictures.sample import DrawnSample
+from perfvcs.pictures.sides import CurveSide, equation, models, pairs, sides_of
 from perfvcs.plugins import Count
-from perfvcs.subject import Subject
+from perfvcs.plugins.view import Scope, Unfit, View
 from perfvcs.text.quantity import change, scale
 from perfvcs.text.words import metric_name
-from perfvcs.view import Scope, Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perfvcs.check.methods.counters import ASIDE
-from perfvcs.drawing.canvas import CYCLE, FONT, HOVER, INK, MUTED, canvas, hover, legend, plain, source, stack
-from perfvcs.drawing.parts import DrawnUnit, Part, parts
+from perfvcs.check.subject import Subject
+from perfvcs.pictures.canvas import CYCLE, FONT, HOVER, INK, MUTED, canvas, hover, legend, plain, source, stack
+from perfvcs.pictures.parts import DrawnUnit, Part, parts
 from perfvcs.plugins import Count
+from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import REPEATED
-from perfvcs.subject import Subject
-from perfvcs.summary import has_totals
+from perfvcs.profile.summary import has_totals
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted, metric_name
-from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.statistics.multivariate.counters import CounterCluster, Structure
-    from perfvcs.statistics.multivariate.dendrogram import ClusterTree
+    from perfvcs.statistics.multivariate.redundancy import ClusterTree
 
 ROW_HEIGHT, AROUND = 24, 122  # pixels of a branch, and of what is around them all
 MARKERS = (

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.drawing.canvas import BLUE, INK, VERMILLION, canvas, hover, legend, source, stack, thin
-from perfvcs.drawing.clusters import ClusterCentres, clusters
-from perfvcs.drawing.samples import DrawnSample, samples
-from perfvcs.drawing.units import NOTHING_USABLE
+from perfvcs.check.subject import Subject
+from perfvcs.pictures.bundle import NOTHING_USABLE
+from perfvcs.pictures.canvas import BLUE, INK, VERMILLION, canvas, hover, legend, source, stack, thin
+from perfvcs.pictures.patterns import ClusterCentres, clusters
+from perfvcs.pictures.sample import DrawnSample, samples
 from perfvcs.plugins import Count
+from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import REPEATED
-from perfvcs.subject import Subject
 from perfvcs.text.quantity import number, quantity, scale
 from perfvcs.text.words import metric_name
-from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     import numpy as np

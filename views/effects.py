@@ -8,16 +8,15 @@ from math import expm1, floor, log, log1p, log10
 from typing import TYPE_CHECKING, Any, Self
 
 from perfvcs.check import Change
-from perfvcs.drawing.canvas import FONT, GRID, HOVER, INK, MUTED, SEEN, canvas, hover, legend, plain, seen, stack
-from perfvcs.drawing.parts import DrawnUnit
+from perfvcs.check.subject import Subject
+from perfvcs.pictures.canvas import FONT, GRID, HOVER, INK, MUTED, SEEN, canvas, hover, legend, plain, seen, stack
+from perfvcs.pictures.parts import DrawnUnit
 from perfvcs.plugins import Count
-from perfvcs.subject import Subject
-from perfvcs.text.characters import shorten
-from perfvcs.text.columns import beside, columns, cut, padded, wrapped
+from perfvcs.plugins.view import Unfit, View
+from perfvcs.text.characters import beside, columns, cut, padded, shorten, wrapped
 from perfvcs.text.quantity import at_sizes, percent, step
 from perfvcs.text.quantity import change as change_text
 from perfvcs.text.words import metric_name, metric_rank
-from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -143,7 +142,7 @@ def _direction(better: str) -> str:
 
 def _lines(changes: Sequence[Change], most: int, width: int) -> Iterator[str]:
     """A heading, a row per change that has an effect, and the axis below; the shaded part is too small to matter."""
-    from perfvcs.drawing.terminal import Axis, foot, rail
+    from perfvcs.pictures.terminal import Axis, foot, rail
 
     drawn = [change for change in changes if change.effect is not None][:most]
     edge = _edge(drawn)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.drawing.canvas import BLUE, GREEN, MUTED, ORANGE, canvas, hover, legend, source, stack, thin, thinned
-from perfvcs.drawing.samples import DrawnSample, samples
+from perfvcs.check.subject import Subject
+from perfvcs.pictures.canvas import BLUE, GREEN, MUTED, ORANGE, canvas, hover, legend, source, stack, thin, thinned
+from perfvcs.pictures.sample import DrawnSample, samples
 from perfvcs.plugins import Count
+from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import DELAYED, FINE, REPEATED
-from perfvcs.subject import Subject
 from perfvcs.text.quantity import percent, quantity, scale
 from perfvcs.text.words import counted, metric_name
-from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     import numpy as np

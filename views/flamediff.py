@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.drawing.canvas import plain, stack
-from perfvcs.drawing.flame.boxes import SAMPLE_METRIC, Flame, draw, flames
-from perfvcs.drawing.flame.stacks import StackGroup, Traces, repeats
-from perfvcs.text.columns import fitted
+from perfvcs.pictures.canvas import plain, stack
+from perfvcs.pictures.flame import SAMPLE_METRIC, Flame, draw, flames
+from perfvcs.pictures.stacks import StackGroup, Traces, repeats
+from perfvcs.text.characters import fitted
 from perfvcs.text.quantity import percent
 from perfvcs.views._flames import FlameView
 
@@ -40,7 +40,7 @@ class Flamediff(FlameView):
 
     def text(self, data: dict[StackGroup, Traces], width: int) -> str:
         """The paths that changed as a tree, per job, engine and metric, with a bar for each change."""
-        from perfvcs.drawing.flame.tree import branches
+        from perfvcs.pictures.stacks import branches
 
         parts = []
         for flame in flames(data, self.points):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.drawing.canvas import legend, stack
-from perfvcs.drawing.flame.boxes import Flame, draw, flames
-from perfvcs.drawing.flame.sandwich import sandwiches
-from perfvcs.drawing.flame.stacks import StackGroup, Traces
-from perfvcs.drawing.tables.listing import Listing
+from perfvcs.pictures.canvas import legend, stack
+from perfvcs.pictures.flame import Flame, draw, flames, sandwiches
+from perfvcs.pictures.listing import Listing
+from perfvcs.pictures.stacks import StackGroup, Traces
 from perfvcs.views._flames import FlameView
 
 if TYPE_CHECKING:

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from perfvcs.drawing.bars.amounts import text as name_of
-from perfvcs.drawing.bins import numbered, seconds
-from perfvcs.drawing.canvas import BLUE, CYCLE, HOVER, INK, VERMILLION, canvas, hover, legend, plain, source, stack
-from perfvcs.drawing.streams import Stream, stream
-from perfvcs.drawing.units import (
+from perfvcs.check.subject import Subject
+from perfvcs.pictures.amounts import text as name_of
+from perfvcs.pictures.bundle import (
     AGAIN,
     MOMENT,
     NOTHING_USABLE,
@@ -24,13 +22,15 @@ from perfvcs.drawing.units import (
     valued,
     without_whole,
 )
+from perfvcs.pictures.canvas import BLUE, CYCLE, HOVER, INK, VERMILLION, canvas, hover, legend, plain, source, stack
+from perfvcs.pictures.sample import numbered, seconds
+from perfvcs.pictures.streams import Stream, stream
 from perfvcs.plugins import Count
+from perfvcs.plugins.view import Scope, Unfit, View
 from perfvcs.profile import Profile
-from perfvcs.subject import Subject
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import Scale, number, percent, quantity, scale
 from perfvcs.text.words import counted, metric_name
-from perfvcs.view import Scope, Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement

@@ -7,20 +7,18 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
-from perfvcs.drawing.canvas import canvas, plain
-from perfvcs.drawing.heat import moments
-from perfvcs.drawing.heat.measurements import measurements
-from perfvcs.drawing.heat.panel import draw
-from perfvcs.drawing.heat.shades import scheme
-from perfvcs.drawing.heat.sheet import By, HeatSide, Sheet
-from perfvcs.drawing.units import NOTHING_USABLE, BothSides, UnitRows, alike, jobs, over_time, rows_of, unit_metrics, valued
+from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
+from perfvcs.pictures import streams
+from perfvcs.pictures.bundle import NOTHING_USABLE, BothSides, UnitRows, alike, jobs, over_time, rows_of, unit_metrics, valued
+from perfvcs.pictures.canvas import canvas, plain
+from perfvcs.pictures.heat import By, HeatSide, Sheet, measurements
+from perfvcs.pictures.panel import draw, scheme
 from perfvcs.plugins import Count
+from perfvcs.plugins.view import Scope, Unfit, View
 from perfvcs.profile import Profile
-from perfvcs.subject import Subject
-from perfvcs.summary import SAMPLER
+from perfvcs.profile.summary import SAMPLER
 from perfvcs.text.words import metric_rank
-from perfvcs.view import Scope, Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -132,7 +130,7 @@ def _sheets(compared: Compared, by: By, most: tuple[int, int]) -> Iterator[Sheet
     sides = [HeatSide("baseline", _columns(before, compared.metrics)), HeatSide("target", _columns(after, compared.metrics))]
     there = [side for side in sides if side.rows]
     there = there if len(there) > 1 else [side._replace(name="") for side in there]
-    made: Iterable[Sheet] = [moments.over_time(there, most)] if by == "time" else measurements(there, by, most)
+    made: Iterable[Sheet] = [streams.over_time(there, most)] if by == "time" else measurements(there, by, most)
     yield from (replace(sheet, notes=compared.notes + sheet.notes) for sheet in made)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.drawing.canvas import (
+from perfvcs.check.subject import Point, Series, Step, Subject
+from perfvcs.pictures.canvas import (
     BLUE,
     CYCLE,
     DASHES,
@@ -22,30 +23,19 @@ from perfvcs.drawing.canvas import (
     source,
     stack,
 )
-from perfvcs.drawing.commits.chart import TOOLTIP, Chart, environments, grouped, places, texts
-from perfvcs.drawing.commits.steps import (
-    MARKED_VERDICTS,
-    UNJUDGED,
-    centred,
-    changes_in_words,
-    moved,
-    named,
-    style_of,
-    support,
-    where,
-)
+from perfvcs.pictures.chart import TOOLTIP, Chart, environments, grouped, places, texts
+from perfvcs.pictures.levels import MARKED_VERDICTS, UNJUDGED, centred, changes_in_words, moved, named, style_of, support, where
 from perfvcs.plugins import Count, Natural
-from perfvcs.subject import Point, Series, Step, Subject
+from perfvcs.plugins.view import Unfit, View
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import change
-from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models import ColumnDataSource
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
 
-    from perfvcs.drawing.commits.outline import Rise
+    from perfvcs.pictures.outline import Rise
 
 OVERVIEW = 60  # commits from which a second figure below shows all of them
 ABOVE = 0.08  # of the axis, for the sizes of steps
@@ -74,7 +64,7 @@ class History(View[list[list[Series]]]):
 
     def render(self, data: list[list[Series]]) -> UIElement:
         """One figure per benchmark and metric, one line per environment."""
-        from perfvcs.drawing.curves.course import tabbed
+        from perfvcs.pictures.course import tabbed
 
         plots: list[Any] = []
         for group in data:
@@ -87,7 +77,7 @@ class History(View[list[list[Series]]]):
 
     def text(self, data: list[list[Series]], width: int) -> str:
         """The same in characters, the steps in words; what is beyond ``charts`` is a line each."""
-        from perfvcs.drawing.commits.timeline import brief, timeline
+        from perfvcs.pictures.levels import brief, timeline
 
         charts = [Chart.of(group, self.points) for group in data]
         parts = ["\n".join(timeline(chart, width)) for chart in charts[: self.charts]]

@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from perfvcs.drawing.canvas import CYCLE, FONT, INK, SEEN, canvas, hover, legend, source, stack
-from perfvcs.drawing.commits.chart import TOOLTIP, Chart, environments, folded, grouped, places, texts
-from perfvcs.drawing.commits.steps import MARKED_VERDICTS, UNJUDGED
+from perfvcs.check.subject import Point, Series, Subject
+from perfvcs.pictures.canvas import CYCLE, FONT, INK, SEEN, canvas, hover, legend, source, stack
+from perfvcs.pictures.chart import TOOLTIP, Chart, environments, folded, grouped, places, texts
+from perfvcs.pictures.levels import MARKED_VERDICTS, UNJUDGED
 from perfvcs.plugins import Count, Natural
-from perfvcs.subject import Point, Series, Subject
-from perfvcs.text.columns import columns, cut, fitted, padded
+from perfvcs.plugins.view import Unfit, View
+from perfvcs.text.characters import columns, cut, fitted, padded
 from perfvcs.text.quantity import change, percent, quantity
 from perfvcs.text.words import counted, tallied
-from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -165,8 +165,8 @@ def _notes(chart: Chart) -> list[str]:
 
 def _lines(chart: Chart, width: int) -> Iterator[str]:
     """A heading, notes, and for each environment a row per version above an axis."""
-    from perfvcs.drawing.commits.timeline import heading
-    from perfvcs.drawing.terminal import Axis, foot, rail
+    from perfvcs.pictures.levels import heading
+    from perfvcs.pictures.terminal import Axis, foot, rail
 
     yield heading(chart, width)
     yield from (cut(line, width) for line in folded(chart.notes() + _notes(chart), width))

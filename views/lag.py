@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from perfvcs.drawing.canvas import BLUE, CYCLE, INK, MUTED, canvas, hover, legend, source, stack, thin, thinned, usual
-from perfvcs.drawing.clusters import CLUSTER_MARKERS, clusters
-from perfvcs.drawing.samples import DrawnSample, samples
+from perfvcs.check.subject import Subject
+from perfvcs.pictures.canvas import BLUE, CYCLE, INK, MUTED, canvas, hover, legend, source, stack, thin, thinned, usual
+from perfvcs.pictures.patterns import CLUSTER_MARKERS, clusters
+from perfvcs.pictures.sample import DrawnSample, samples
 from perfvcs.plugins import Count
+from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import REPEATED
-from perfvcs.subject import Subject
-from perfvcs.summary import SAMPLER
+from perfvcs.profile.summary import SAMPLER
 from perfvcs.text.quantity import percent, quantity, scale
 from perfvcs.text.words import counted, metric_name
-from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
     from numpy.typing import NDArray
 
-    from perfvcs.statistics.autocorrelation import Autocorrelation
+    from perfvcs.statistics.runs import Autocorrelation
 
 FEWEST_MEASUREMENTS = 10  # measurements of an execution, below which a coefficient says nothing
 STRONG = 0.3  # a coefficient that is worth a figure
@@ -168,7 +168,7 @@ def _dependence(execution: NDArray[np.int64], values: NDArray[np.float64], lags:
     """The mean coefficients of the executions that are long enough, each with its own mean; ``n`` is how many values these have."""
     import numpy as np
 
-    from perfvcs.statistics.autocorrelation import Autocorrelation, autocorrelation
+    from perfvcs.statistics.runs import Autocorrelation, autocorrelation
 
     scaled = values / (np.abs(values).max() or 1.0)
     starts = np.flatnonzero(np.diff(execution, prepend=-1))

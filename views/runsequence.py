@@ -5,29 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.drawing import order
-from perfvcs.drawing.canvas import (
-    CYCLE,
-    GREEN,
-    MUTED,
-    ORANGE,
-    VERMILLION,
-    canvas,
-    hover,
-    legend,
-    source,
-    stack,
-    thin,
-    thinned,
-)
-from perfvcs.drawing.clusters import CLUSTER_MARKERS, clusters
-from perfvcs.drawing.samples import DrawnSample, samples
+from perfvcs.check.subject import Subject
+from perfvcs.pictures import patterns
+from perfvcs.pictures.canvas import CYCLE, GREEN, MUTED, ORANGE, VERMILLION, canvas, hover, legend, source, stack, thin, thinned
+from perfvcs.pictures.patterns import CLUSTER_MARKERS, clusters
+from perfvcs.pictures.sample import DrawnSample, samples
 from perfvcs.plugins import Count
+from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import REPEATED
-from perfvcs.subject import Subject
 from perfvcs.text.quantity import quantity, scale
 from perfvcs.text.words import metric_name
-from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -55,7 +42,7 @@ class Runsequence(View[list[DrawnSample]]):
 
     def telling(self, data: list[DrawnSample]) -> str:
         """The pattern in the order of the values, in words."""
-        return "; ".join(said for sample in data for said in order.remarks(sample, clusters(sample)))
+        return "; ".join(said for sample in data for said in patterns.remarks(sample, clusters(sample)))
 
     def render(self, data: list[DrawnSample]) -> UIElement:
         """One figure per sample."""

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from perfvcs.drawing.canvas import stack
-from perfvcs.drawing.curves.cloud import Cloud, clouds
-from perfvcs.drawing.curves.course import axes, over, tabbed
-from perfvcs.drawing.curves.sides import pairs
+from perfvcs.check.subject import Subject
+from perfvcs.pictures.canvas import stack
+from perfvcs.pictures.cloud import Cloud, clouds
+from perfvcs.pictures.course import axes, over, tabbed
+from perfvcs.pictures.sides import pairs
 from perfvcs.plugins import Count
-from perfvcs.subject import Subject
+from perfvcs.plugins.view import Scope, Unfit, View
 from perfvcs.text.quantity import scale
 from perfvcs.text.words import metric_name
-from perfvcs.view import Scope, Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -55,9 +55,9 @@ def _text(cloud: Cloud, width: int) -> str:
     """A plot of characters with its heading."""
     import numpy as np
 
-    from perfvcs.drawing.terminal import Axis as Along
-    from perfvcs.drawing.terminal import Plot
-    from perfvcs.text.columns import wrapped
+    from perfvcs.pictures.terminal import Axis as Along
+    from perfvcs.pictures.terminal import Plot
+    from perfvcs.text.characters import wrapped
 
     course, kind = cloud.side.course, axes([cloud.side])[0]
     log = kind == "log"

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.drawing.tables.listing import Listing, listing
+from perfvcs.check.subject import Subject
+from perfvcs.pictures.listing import Listing, listing
 from perfvcs.plugins import Count
-from perfvcs.subject import Subject
-from perfvcs.view import Unfit, View
+from perfvcs.plugins.view import Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
@@ -37,7 +37,7 @@ class Table(View[Listing]):
 
     def text(self, data: Listing, width: int) -> str:
         """The table for a terminal."""
-        from perfvcs.drawing.tables.writing import plain
+        from perfvcs.pictures.writing import plain
 
         return plain(self.table(data), width)
 

@@ -153,7 +153,7 @@ def whole_page(project: Project, attempt: Try) -> Iterator[str]:
 def whole_files(project: Project, attempt: Try) -> Iterator[str]:
     """Files of an export are whole."""
     from perfvcs.profile import decode
-    from perfvcs.validity import Malformed
+    from perfvcs.profile.validity import Malformed
 
     yield from keeps(project, attempt)
     found = list((project.out / f"export-{attempt.number}").glob("*.json"))

@@ -7,8 +7,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from perfvcs.locate.mutation import PLANTED, mutants
-from perfvcs.locate.outline import language, outline
+from perfvcs.locate.blame.mutation import PLANTED, mutants
+from perfvcs.locate.sources.outline import language, outline
 
 TARGETS = (0.05, 0.1, 0.2, 0.5, 1.0)  # shares of all that the benchmark executes
 DECOYS = 6

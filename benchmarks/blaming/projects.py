@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perfvcs.collector import Run
-from perfvcs.locate.outline import MODULE, language, outline, plain, unit
+from perfvcs.locate.sources.outline import MODULE, language, outline, plain, unit
+from perfvcs.plugins.collector import Run
 
 BENCHES = Path(__file__).parent / "benches"
 PYTHON = Path(sys.executable).resolve()

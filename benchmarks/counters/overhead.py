@@ -19,10 +19,9 @@ import subprocess
 import sys
 import time
 
-from perfvcs.collectors.counters import machine, sampler
+from perfvcs.collectors.counters import events, sampler
 from perfvcs.collectors.counters.events import Events, available
-from perfvcs.collectors.counters.sampler import TreeSampler
-from perfvcs.collectors.counters.tree import ProcessTree
+from perfvcs.collectors.counters.sampler import ProcessTree, TreeSampler
 
 HEAD = """
 import os, struct, sys, threading, time
@@ -129,7 +128,7 @@ print(flush=True); time.sleep(1000)
                 begin = time.thread_time()
                 tree.read()
                 middle = time.thread_time()
-                machine.read()
+                events.read_machine()
                 times.append(middle - begin)
                 others.append(time.thread_time() - middle)
             tree.close()

@@ -8,7 +8,7 @@ import struct
 from pathlib import Path
 
 from perfvcs import formats
-from perfvcs.formats._compression import expanded
+from perfvcs.formats._foreign import expanded
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Processed, Profile, Reached, Resources, Stacks, Turns
 
 FOREIGN = Path(__file__).resolve().parents[2] / "tests/data/formats"

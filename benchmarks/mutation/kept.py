@@ -26,8 +26,7 @@ def ci_reports() -> list[bytes]:
 
     from perfvcs.check.change import CounterCluster, Curve, JudgedBy
     from perfvcs.ci.artifacts import document
-    from perfvcs.ci.receipt import Alarms, Detectable, Receipt
-    from perfvcs.ci.verdict import STATUS, Alarm, CausesOfUnit, CiVerdict, SourcePlace
+    from perfvcs.ci.verdict import STATUS, Alarm, Alarms, CausesOfUnit, CiVerdict, Detectable, Receipt, SourcePlace
 
     report = _report()
     first = report.changes[0]
@@ -59,7 +58,7 @@ def ci_reports() -> list[bytes]:
 
 def _report() -> Any:
     from perfvcs.check import compare
-    from perfvcs.summary import Measured
+    from perfvcs.profile.summary import Measured
 
     sides = [[Measured.of(plain(number))] for number in range(2)]
     return compare(sides[0], sides[1], overall=True)
@@ -105,7 +104,7 @@ def indexes() -> list[bytes]:
 @cache
 def verdicts() -> list[bytes]:
     """A remembered verdict."""
-    from perfvcs.index.verdicts import LastVerdicts
+    from perfvcs.index.findings import LastVerdicts
 
     path = folder() / "verdicts.db"
     memory = LastVerdicts(path)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from mutation import recordings
-from perfvcs.collector import Run
 from perfvcs.collectors.memory.heap import AllocationRequest
+from perfvcs.plugins.collector import Run
 
 
 def run_in(folder: Path) -> Run:
@@ -29,7 +29,7 @@ def samples(document: bytes, folder: Path) -> object:
 
 
 def callgrind(document: bytes, folder: Path) -> object:
-    from perfvcs.collectors.instructions.rows import observations
+    from perfvcs.collectors.instructions.paths import observations
     from perfvcs.collectors.instructions.valgrind import read
     from perfvcs.profile import Metric
 
@@ -46,9 +46,9 @@ def perf_stat(document: bytes, folder: Path) -> object:
 
 
 def tracemalloc(document: bytes, folder: Path) -> object:
-    from perfvcs.collectors.memory.traces import heap
+    from perfvcs.collectors.memory.captures import traced_heap
 
-    return heap([put(folder, "tracemalloc-1.json", document)], run_in(folder), AllocationRequest(), [])
+    return traced_heap([put(folder, "tracemalloc-1.json", document)], run_in(folder), AllocationRequest(), [])
 
 
 def memray(document: bytes, folder: Path) -> object:
@@ -64,8 +64,7 @@ def interpreter(document: bytes, folder: Path) -> object:
 
 
 def shim(document: bytes, folder: Path) -> object:
-    from perfvcs.collectors.memory.census import heap
-    from perfvcs.collectors.memory.record import HEADER, SITES, read
+    from perfvcs.collectors.memory.census import HEADER, SITES, heap, read
 
     # the mutant is the header, the sites, the pool and the modules without the empty space between them
     head, modules = document.rsplit(b"|map|", 1) if b"|map|" in document else (document, b"")
@@ -96,7 +95,7 @@ def perf_script(document: bytes, folder: Path) -> object:
 
 
 def attach(document: bytes, folder: Path) -> object:
-    from perfvcs.collectors.samples.recording import _refused
+    from perfvcs.collectors.samples.sampler import _refused
 
     return _refused(put(folder, "attach.txt", document))
 
@@ -119,7 +118,7 @@ def uftrace(document: bytes, folder: Path) -> object:
     from perfvcs.collectors.complexity.calls import RecordingRequest as Asked
     from perfvcs.collectors.complexity.native.program import SIGNED_FLAG, Code, Instruction
     from perfvcs.collectors.complexity.native.uftrace import TracedTarget, _read
-    from perfvcs.launcher.pace import Pace
+    from perfvcs.launcher.execution import Pace
 
     program = put(folder, "program", b"\x7fELF" + bytes(12) + b"\x03\x00")
     steps = (Instruction(Code.REGISTER, 0, 4 | SIGNED_FLAG), Instruction(Code.REGISTER))
@@ -150,7 +149,7 @@ def pytest(document: bytes, folder: Path) -> object:
 
 def source(document: bytes, folder: Path) -> object:
     from perfvcs.collectors.complexity.python.questions import definitions
-    from perfvcs.collectors.pytest.names import _names
+    from perfvcs.collectors.pytest.suite import _names
 
     path = put(folder, "module.py", document)
     return definitions(path), _names(path)
@@ -169,7 +168,7 @@ def process(document: bytes, folder: Path) -> object:  # noqa: ARG001
 def pace(document: bytes, folder: Path) -> object:
     import os
 
-    from perfvcs.launcher.pace import Pace
+    from perfvcs.launcher.execution import Pace
 
     with put(folder, "pace", document).open("rb") as file:
         pace = Pace.of(file.fileno())
@@ -177,11 +176,10 @@ def pace(document: bytes, folder: Path) -> object:
 
 
 def elf(document: bytes, folder: Path) -> object:
-    from perfvcs.collectors._shared.debuginfo import look_up
-    from perfvcs.collectors.complexity.native.elf import Elf
+    from perfvcs.collectors._shared.symbols import look_up
+    from perfvcs.collectors.complexity.native.elf import Elf, reading
     from perfvcs.collectors.complexity.native.functions import BinaryFunctions
-    from perfvcs.collectors.complexity.native.reading import reading
-    from perfvcs.collectors.memory.program import _linkage
+    from perfvcs.collectors.memory.heap import _linkage
 
     path = put(folder, "program", document)
     _linkage.__wrapped__(str(path), len(document), 0)
@@ -194,7 +192,7 @@ def elf(document: bytes, folder: Path) -> object:
 def frames(document: bytes, folder: Path) -> object:
     """Names of functions and files as all engines tidy them."""
     from perfvcs.collectors._shared import frames
-    from perfvcs.collectors._shared.recording import printable
+    from perfvcs.collectors._shared.execution import printable
     from perfvcs.collectors.memory.heap import owner
     from perfvcs.formats._metric import described, usable
 

@@ -32,8 +32,8 @@ def _imported(suffix: str) -> Callable[[bytes, Path], object]:
     """As `perf import` does it: what was read is written in our own format, and placed in the store."""
 
     def read(document: bytes, folder: Path) -> object:  # noqa: ARG001
-        from perfvcs.store.document import path_of
-        from perfvcs.summary import Measured
+        from perfvcs.profile.summary import Measured
+        from perfvcs.store.removal import path_of
 
         profile = formats.decode(document, f"mutant{suffix}")
         encoded = profile.encode()
@@ -46,8 +46,8 @@ def _taken(format_name: str) -> Callable[[bytes, Path], object]:
     """As `perf import` does it with a named format, whose files may hold many profiles."""
 
     def read(document: bytes, folder: Path) -> object:  # noqa: ARG001
-        from perfvcs.store.document import path_of
-        from perfvcs.summary import Measured
+        from perfvcs.profile.summary import Measured
+        from perfvcs.store.removal import path_of
 
         profiles = list(formats.decode_all(document, "mutant", format_name))
         return [(path_of(profile, profile.encode()), Measured.of(profile)) for profile in profiles]
@@ -58,13 +58,13 @@ def _taken(format_name: str) -> Callable[[bytes, Path], object]:
 def _stored(document: bytes, folder: Path) -> object:  # noqa: ARG001
     """As the index does it with what other people pushed."""
     from perfvcs.profile import decode
-    from perfvcs.summary import Measured
+    from perfvcs.profile.summary import Measured
 
     return Measured.of(decode(document))
 
 
 def _objects(document: bytes, folder: Path) -> object:
-    from perfvcs.exchange.objects import indexed, is_index, is_object
+    from perfvcs.exchange.sources import indexed, is_index, is_object
 
     store = folder / "ab"
     store.mkdir(exist_ok=True)
@@ -88,8 +88,7 @@ def _accepted(document: bytes, folder: Path) -> object:
 
 def _report(document: bytes, folder: Path) -> object:  # noqa: ARG001
     """A verdict as it is remembered beside the index."""
-    from perfvcs.check.document import decode
-    from perfvcs.check.markdown import markdown
+    from perfvcs.check.markdown import decode, markdown
     from perfvcs.check.text import text
 
     report = decode(document)
@@ -98,7 +97,7 @@ def _report(document: bytes, folder: Path) -> object:  # noqa: ARG001
 
 def _ci_report(document: bytes, folder: Path) -> object:  # noqa: ARG001
     """As `perf ci --post` does it with what a fork's job has written."""
-    from perfvcs.ci.summary import comment, summary
+    from perfvcs.ci.artifacts import comment, summary
     from perfvcs.ci.verdict import decode
 
     verdict = decode(document)
@@ -107,8 +106,7 @@ def _ci_report(document: bytes, folder: Path) -> object:  # noqa: ARG001
 
 def _database(name: str) -> Callable[[bytes, Path], object]:
     def read(document: bytes, folder: Path) -> object:
-        from perfvcs.index.findings import Findings
-        from perfvcs.index.verdicts import LastVerdicts
+        from perfvcs.index.findings import Findings, LastVerdicts
 
         path = put(folder, name, document)
         if name == "verdicts.db":
@@ -179,7 +177,7 @@ def _packages(document: bytes, folder: Path) -> object:
 
 def _record(document: bytes, folder: Path) -> object:
     """What the git folder knows of ``.perf``."""
-    from perfvcs.gate.record import RECORD_FOLDER, read
+    from perfvcs.gate.inspection import RECORD_FOLDER, read
 
     put(folder, RECORD_FOLDER, document)
     return read(cast(Any, SimpleNamespace(common_dir=folder)))

@@ -69,7 +69,7 @@ def shim() -> list[bytes]:
     """The file of the preloaded counter without its empty space: header, two sites, pool, modules."""
     import numpy as np
 
-    from perfvcs.collectors.memory.record import BINS, HEAD_FIELDS, HEADER, MAGIC, SITE
+    from perfvcs.collectors.memory.census import BINS, HEAD_FIELDS, HEADER, MAGIC, SITE
 
     head = np.zeros(1, HEAD_FIELDS)
     for name, value in {

@@ -2,13 +2,58 @@
 
 from __future__ import annotations
 
+import os
+import re
+import stat
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.collector import CollectError, Run
+from perfvcs.plugins.collector import CollectError, Run
+from perfvcs.system.foreign import at_most
 
 if TYPE_CHECKING:
     from perfvcs.launcher import Execution
+
+
+def read_at_most(path: Path, most: int) -> bytes:
+    """The first ``most`` bytes and one more; raises CollectError."""
+    return read_part(path, 0, most + 1)
+
+
+def read_part(path: Path, start: int, size: int) -> bytes:
+    """At most ``size`` bytes, beginning at ``start``; raises CollectError."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise CollectError(f"{path.name} cannot be read: {error.strerror}: the program must leave it alone") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise CollectError(f"{path.name} is no longer a file: the program must leave it alone")
+    with open(descriptor, "rb") as file:
+        file.seek(start)
+        return at_most(file, size)
+
+
+def printable(name: str, most: int = 1000) -> str:
+    """A name out of a foreign file, as one line of bounded length."""
+    return "".join(character if character.isprintable() else "?" for character in name[:most])
+
+
+INTERPRETER_NAME = re.compile(r"(python|pypy)[\d.]*t?(-dbg)?")
+SHEBANG_BYTES = 512  # bytes of a script's first line
+
+
+def is_python(program: str) -> bool:
+    """Whether it runs in Python: an interpreter, a ``.py`` file, or a script whose first line names one."""
+    if INTERPRETER_NAME.fullmatch(Path(program).name) or program.endswith(".py"):
+        return True
+    try:
+        with open(program, "rb") as file:
+            first = file.readline(SHEBANG_BYTES).decode(errors="replace")
+    except OSError:
+        return False
+    return first.startswith("#!") and any(INTERPRETER_NAME.fullmatch(Path(word).name) for word in first[2:].split())
 
 
 def launched(run: Run, argv: Sequence[str] | None = None, *, env: Mapping[str, str] | None = None, **options: Any) -> Execution:

@@ -9,9 +9,9 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from perfvcs.collector import Run
+from perfvcs.launcher.preparation import CommandFailed, run
 from perfvcs.native.compiled import NotCompiled, compiled
-from perfvcs.process import CommandFailed, run
+from perfvcs.plugins.collector import Run
 
 QUESTION = """
 import _imp, sysconfig

@@ -2,15 +2,155 @@
 
 from __future__ import annotations
 
+import ctypes
+import ctypes.util
 import re
 import shutil
 import subprocess
+from bisect import bisect_right
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from perfvcs.collectors._shared.recording import printable
-from perfvcs.text.lines import source_lines
+from perfvcs.collectors._shared.execution import printable
+from perfvcs.text.characters import source_lines
+
+if TYPE_CHECKING:
+    from elftools.elf.elffile import ELFFile
+
+
+CodePlace2 = tuple[str, str, int]
+
+
+def look_up(path: str, addresses: list[int]) -> dict[int, list[CodePlace2]]:
+    """The places at some addresses of a file, one each; an unreadable file gives nothing."""
+    import struct
+
+    from elftools.common.exceptions import DWARFError, ELFError
+    from elftools.construct import ConstructError
+    from elftools.elf.elffile import ELFFile
+
+    damage = (
+        ELFError,
+        DWARFError,
+        ConstructError,
+        struct.error,
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        AssertionError,
+    )
+    try:
+        with open(path, "rb") as file:
+            elf = ELFFile(file)
+            functions = _functions(elf)
+            try:
+                lines = _lines(elf, addresses)
+            except damage:
+                lines = {}
+    except (*damage, OSError, RecursionError, OverflowError, MemoryError):
+        return {}
+    starts = [one.start for one in functions]
+    found: dict[int, list[CodePlace2]] = {}
+    for address in addresses:
+        number = bisect_right(starts, address) - 1
+        if number >= 0:
+            function = functions[number]
+            if address < function.start + max(function.size, 1):
+                found[address] = [(printable(demangled(function.name)), *lines.get(address, ("", 0)))]
+    return found
+
+
+class _ElfFunction(NamedTuple):
+    start: int
+    size: int
+    name: str
+
+
+def _functions(elf: ELFFile) -> list[_ElfFunction]:
+    """Every function, sorted."""
+    found: dict[int, tuple[int, str]] = {}
+    for table in (".dynsym", ".symtab"):
+        section: Any = elf.get_section_by_name(table)
+        if section is not None:
+            for symbol in section.iter_symbols():
+                if symbol["st_info"]["type"] in ("STT_FUNC", "STT_LOOS") and symbol["st_shndx"] != "SHN_UNDEF":
+                    found[symbol["st_value"]] = (symbol["st_size"], symbol.name)
+    return [_ElfFunction(start, *rest) for start, rest in sorted(found.items())]
+
+
+def _lines(elf: ELFFile, addresses: list[int]) -> dict[int, tuple[str, int]]:
+    """File and line of those addresses that the line tables know."""
+    found: dict[int, tuple[str, int]] = {}
+    if not elf.has_dwarf_info() or elf.get_section_by_name(".debug_line") is None:
+        return found
+    debug = elf.get_dwarf_info()
+    for unit in debug.iter_CUs():
+        program: Any = debug.line_program_for_CU(unit)
+        if program is None:
+            continue
+        before: Any = None
+        for entry in program.get_entries():
+            state = entry.state
+            if state is None:
+                continue
+            if before is not None:
+                first = bisect_right(addresses, before.address - 1)
+                for address in addresses[first : bisect_right(addresses, state.address - 1)]:
+                    found[address] = (_file(program, unit, before.file), before.line)
+            before = None if state.end_sequence else state
+    return found
+
+
+def _file(program: Any, unit: Any, number: int) -> str:
+    """The path of a file in a line table, with its folder."""
+    fives = program["version"] >= 5
+    entry = program["file_entry"][number if fives else number - 1]
+    name = _decoded(entry.name)
+    folders = program["include_directory"]
+    index = entry.dir_index if fives else entry.dir_index - 1
+    folder = _decoded(folders[index]) if 0 <= index < len(folders) else ""
+    top: Any = unit.get_top_DIE().attributes.get("DW_AT_comp_dir")
+    parts = [_decoded(top.value) if top is not None else "", folder, name]
+    kept = ""
+    for part in parts:
+        kept = part if part.startswith("/") or not kept else f"{kept}/{part}" if part else kept
+    return printable(kept)
+
+
+def _decoded(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+@cache
+def _demangler() -> Any:
+    name = ctypes.util.find_library("stdc++") or "libstdc++.so.6"
+    try:
+        found = ctypes.CDLL(name).__cxa_demangle
+    except (OSError, AttributeError):
+        return None
+    found.restype = ctypes.c_void_p
+    return found
+
+
+def demangled(name: str) -> str:
+    """A C++ symbol as the source names it, if the C++ library is available.
+
+    >>> demangled("main")
+    'main'
+    """
+    if not name.startswith("_Z") or (ask := _demangler()) is None:
+        return name
+    status = ctypes.c_int()
+    said = ask(name.encode(), None, None, ctypes.byref(status))
+    if not said or status.value:
+        return name
+    result = ctypes.string_at(said).decode(errors="replace")
+    ctypes.CDLL(None).free(ctypes.c_void_p(said))
+    return result
+
 
 CodePlace = tuple[str, str, int]  # function, source file, line (0: not known)
 READING_SECONDS = 120.0  # seconds for one file
@@ -33,8 +173,6 @@ def resolve(path: str, addresses: Iterable[int]) -> dict[int, list[CodePlace]]:
     if missing:
         found = _asked(path, missing)
         if found is None:
-            from perfvcs.collectors._shared.debuginfo import look_up
-
             found = look_up(path, missing) if about.st_size <= LARGEST_FILE else {}
         known.update({address: found.get(address, []) for address in missing})
     return {address: known[address] for address in wanted}

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from perfvcs.collector import Observations, Run
 from perfvcs.errors import UsageError
+from perfvcs.plugins.collector import Observations, Run
 from perfvcs.profile import Metric
 
 INSTRUCTIONS = {
@@ -61,8 +61,7 @@ class Bytecode:
     def collect(self, run: Run) -> Observations:
         """Execute and count; raises CollectError."""
         from perfvcs.collectors._shared.execution import executed
-        from perfvcs.collectors.bytecode.rows import observations
-        from perfvcs.collectors.bytecode.trees import record
+        from perfvcs.collectors.bytecode.trees import observations, record
 
         if self.warm:
             executed(run)

@@ -8,10 +8,10 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.collector import CollectError, Observations, Run
-from perfvcs.collectors._shared.interpreter import is_python
+from perfvcs.collectors._shared.execution import is_python
 from perfvcs.collectors.complexity.calls import RecordingRequest, TracedFunction, parse
 from perfvcs.errors import UsageError
+from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import Metric
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Complexity:
 
     def _check_places(self) -> None:
         """Wrong names of Python functions are reported before anything is measured; raises UsageError."""
-        from perfvcs.collectors.complexity.python.place import FunctionLocation
+        from perfvcs.collectors.complexity.python.notes import FunctionLocation
 
         seen = set()
         for function in self._functions:

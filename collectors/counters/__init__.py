@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs import launcher
-from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors._shared.execution import executed
-from perfvcs.collectors.counters.metrics import MACHINE_ROWS, sampled
+from perfvcs.collectors.counters.processes import MACHINE_ROWS, sampled
 from perfvcs.collectors.counters.service import Running, Service
 from perfvcs.errors import UsageError
 from perfvcs.launcher.execution import Execution, name_command
 from perfvcs.launcher.samples import SAMPLES_VARIABLE, MalformedSamples, ReportedSamples, read_samples
+from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import Metric
 from perfvcs.text.words import counted
 

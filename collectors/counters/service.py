@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import signal
+import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -19,15 +20,86 @@ from typing import Literal, get_args
 import msgspec
 
 from perfvcs import launcher
-from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.counters.events import Events
-from perfvcs.collectors.counters.output import ServiceOutput
-from perfvcs.collectors.counters.port import free_port, is_open
-from perfvcs.collectors.counters.tree import leader
+from perfvcs.collectors.counters.sampler import leader
 from perfvcs.errors import UsageError
-from perfvcs.launcher.execution import Execution, failure, name_command
-from perfvcs.process import CommandFailed
-from perfvcs.process import run as run_command
+from perfvcs.launcher.execution import STDERR_SHOWN, STDERR_TAIL, Execution, failure, name_command
+from perfvcs.launcher.preparation import CommandFailed
+from perfvcs.launcher.preparation import run as run_command
+from perfvcs.plugins.collector import CollectError, Run
+
+MOST_LINE = 1 << 16  # bytes without a line end in which the text is still found
+
+
+class ServiceOutput:
+    """What a service writes: read to the end so that it never waits, searched for a text, its end kept."""
+
+    def __init__(self, line: str) -> None:
+        self.wanted = line.encode()
+        self.found = threading.Event()
+        self.kept = b""
+        self._finished = False
+        self._thread = threading.Thread(target=self._read, name="perfvcs-output", daemon=True)
+
+    def start(self) -> None:
+        """Open the pipe; ``writing`` is the end for the service."""
+        self.reading, self.writing = os.pipe()
+        self._thread.start()
+
+    def _read(self) -> None:
+        before = b""
+        while chunk := os.read(self.reading, 1 << 16):
+            self.kept = (self.kept + chunk)[-STDERR_TAIL:]
+            if self.wanted and not self.found.is_set():
+                text = before + chunk
+                if self.wanted in text:
+                    self.found.set()
+                before = text.rpartition(b"\n")[2][-MOST_LINE:]
+
+    def finish(self) -> None:
+        """Close our own end for writing: reading ends when the last process has closed its."""
+        os.close(self.writing)
+        self._finished = True
+
+    def close(self) -> None:
+        """Wait for the rest; what a process that nobody could stop still writes is lost."""
+        self._thread.join(1.0)
+        if not self._thread.is_alive():
+            os.close(self.reading)
+
+    def text(self) -> str:
+        """The end of what was written: all of it once the service has ended."""
+        if self._finished:
+            self._thread.join(1.0)
+        return self.kept.decode(errors="replace")
+
+    def end(self) -> str:
+        """The last lines of it, printable and as one."""
+        said = " | ".join(line.strip() for line in self.text().splitlines() if line.strip())
+        return "".join(character if character.isprintable() else "?" for character in said)[-STDERR_SHOWN:]
+
+
+LISTENING = "0A"  # the state in /proc/net/tcp
+
+
+def free_port() -> int:
+    """A TCP port that nobody has now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def is_open(port: int) -> bool:
+    """Whether some process listens on a TCP port: asked of the kernel, so that the service sees no connection that nobody measures."""
+    wanted = f":{port:04X}"
+    for name in ("tcp", "tcp6"):
+        with suppress(OSError), open(f"/proc/net/{name}") as file:
+            for line in file:
+                fields = line.split()
+                if fields[3:4] == [LISTENING] and fields[1].endswith(wanted):
+                    return True
+    return False
+
 
 Signal = Literal["TERM", "INT", "HUP", "QUIT", "USR1", "USR2"]
 POLL_SECONDS = 0.02  # seconds between two looks whether it is ready

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.collector import Observations, Run
 from perfvcs.errors import UsageError
+from perfvcs.plugins.collector import Observations, Run
 from perfvcs.profile import Metric
 
 if TYPE_CHECKING:
@@ -96,8 +96,8 @@ class Instructions:
 
     def collect(self, run: Run) -> Observations:
         """Execute until two runs agree, or ``repeat`` allows no more; raises CollectError."""
-        from perfvcs.collectors.instructions.rows import observations
-        from perfvcs.collectors.instructions.symbols import symbols
+        from perfvcs.collectors.instructions.functions import symbols
+        from perfvcs.collectors.instructions.paths import observations
         from perfvcs.launcher.execution import name_command
 
         counts, repeatability = self._count(run, 0), None

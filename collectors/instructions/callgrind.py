@@ -12,17 +12,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfvcs.collector import CollectError
-from perfvcs.collectors._shared.recording import read_at_most
+from perfvcs.collectors._shared.execution import read_at_most
 from perfvcs.collectors.instructions.counts import CallEdges, Context, Counts, joined, sums
-from perfvcs.collectors.instructions.inlined import InlinedContexts
+from perfvcs.collectors.instructions.functions import InlinedContexts
 from perfvcs.collectors.instructions.lines import TextLines
+from perfvcs.plugins.collector import CollectError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.collectors.instructions.inlined import Resolve
+    from perfvcs.collectors.instructions.functions import Resolve
 
 LARGEST_FILE = 1 << 28  # bytes of one file
 MAX_LINE = 1 << 16

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfvcs.collectors._shared import frames
-from perfvcs.collectors.instructions.counts import sums
+from perfvcs.collectors._shared.execution import is_python
+from perfvcs.collectors._shared.functions import PROCESSES, reached
+from perfvcs.collectors.instructions.counts import Context, sums
+from perfvcs.profile.validity import MAX_NAME
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -15,7 +20,70 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from perfvcs.collectors._shared.symbols import CodePlace
     from perfvcs.collectors.instructions.counts import Counts
+    from perfvcs.plugins.collector import Run
+    from perfvcs.profile import Reached
+
+
+Resolve = Callable[[str, Iterable[int]], dict[int, list["CodePlace"]]]  # what stands at addresses of an image, innermost first
+Edges = tuple["NDArray[np.int64]", "NDArray[np.int64]", "NDArray[np.float64]", "NDArray[np.float64]"]
+
+
+@dataclass
+class InlinedContexts:
+    """All contexts with those that were found inside them; ``parents`` has the context that each of these is a part of."""
+
+    contexts: list[Context]
+    parents: dict[int, int] = field(default_factory=dict)
+
+    def place(self, contexts: NDArray[np.int64], addresses: NDArray[np.float64], resolve: Resolve) -> NDArray[np.int64]:
+        """The innermost context at each address inside a context, of those known or a new one."""
+        import numpy as np
+
+        pairs, which = np.unique(np.stack([contexts, addresses.astype(np.int64)], axis=1), axis=0, return_inverse=True)
+        known = self._resolved(pairs.tolist(), resolve)
+        numbers = {context: number for number, context in enumerate(self.contexts)}
+        found = [
+            self._inner(context, known[self.contexts[context].image][address], numbers) for context, address in pairs.tolist()
+        ]
+        return np.array(found, np.int64)[which.ravel()] if found else contexts
+
+    def _resolved(self, pairs: Iterable[tuple[int, int]], resolve: Resolve) -> dict[str, dict[int, list[CodePlace]]]:
+        wanted: defaultdict[str, set[int]] = defaultdict(set)
+        for context, address in pairs:
+            wanted[self.contexts[context].image].add(address)
+        return {image: resolve(image, addresses) for image, addresses in wanted.items()}
+
+    def _inner(self, number: int, places: list[CodePlace], numbers: dict[Context, int]) -> int:
+        for name, _, _ in places[-2::-1]:  # the last one is the function itself
+            outer = self.contexts[number]
+            context = Context(name, outer.image, outer.level, (*outer.within, outer.name))
+            inner = numbers.setdefault(context, len(numbers))
+            if inner == len(self.contexts):
+                self.contexts.append(context)
+                self.parents[inner] = number
+            number = inner
+        return number
+
+    def edges(self, exclusive: NDArray[np.float64], edges: Edges) -> Edges:
+        """The given edges and one into each part of a context, which is entered whenever that context is."""
+        import numpy as np
+
+        caller, callee, calls, inclusive = edges
+        count = len(self.contexts)
+        whole = exclusive + sums(caller, inclusive, count)
+        visits = np.maximum(1.0, sums(callee, calls, count))
+        inner = np.array(sorted(self.parents), np.int64)
+        for part in inner[::-1].tolist():  # parts come behind what they are a part of
+            whole[self.parents[part]] += whole[part]
+        for part in inner.tolist():
+            visits[part] = visits[self.parents[part]]
+        outer = np.array([self.parents[part] for part in inner.tolist()], np.int64)
+        columns = ((caller, outer), (callee, inner), (calls, visits[inner]), (inclusive, whole[inner]))
+        one, other, often, cost = (np.concatenate(pair) for pair in columns)
+        return one, other, often, cost
+
 
 UNKNOWN_NAMES = ("???", "")  # what valgrind calls an image or function that it does not know
 
@@ -80,3 +148,29 @@ def _inclusive(counts: Counts, of: NDArray[np.int64], exclusive: NDArray[np.floa
     found += sums(of[counts.caller[leaving]], counts.inclusive[leaving], len(exclusive))
     bounded: NDArray[np.float64] = np.clip(found, exclusive, counts.total)
     return bounded
+
+
+SYMBOL = "(compiled):"  # before the name of a function whose file is not known
+ENTRY = "main"
+LINKED = ".lto_priv"  # in names of programs that were optimised when they were linked
+
+
+def symbols(run: Run, counts: Counts) -> Reached | None:
+    """The functions in the project's own programs and libraries; None where their names do not tell, as in a stripped program.
+
+    A program of others that ran, too, such as a shell, may have run any file of the project.
+    """
+    if is_python(run.argv[0]):
+        return None
+    names, others = set[str](), False
+    for context in counts.contexts:
+        if context.image in UNKNOWN_NAMES or context.name in UNKNOWN_NAMES:
+            continue
+        if Path(context.image).is_relative_to(run.cwd):
+            names.add(context.name)
+        elif ".so" not in Path(context.image).name:
+            others = True
+    if ENTRY not in names or any(LINKED in name for name in names):
+        return None
+    found = {f"{SYMBOL}{frames.function(name)}"[:MAX_NAME] for name in names if not frames.ADDRESS_NAME.fullmatch(name)}
+    return reached({run.uid: found | ({PROCESSES} if others else set())})

@@ -8,14 +8,12 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from perfvcs import linuxperf
-from perfvcs.collector import CollectError, Run
-from perfvcs.collectors._shared.execution import executed
-from perfvcs.collectors._shared.recording import read_at_most
+from perfvcs.collectors._shared.execution import executed, read_at_most
 from perfvcs.collectors.instructions.counts import Context, Counts
-from perfvcs.collectors.instructions.program import check_program
-from perfvcs.collectors.instructions.setting import addresses_can_be_fixed, environment
+from perfvcs.collectors.instructions.valgrind import addresses_can_be_fixed, check_program, environment
 from perfvcs.launcher.execution import name_command
+from perfvcs.plugins.collector import CollectError, Run
+from perfvcs.system import linuxperf
 
 EVENT = "instructions:u"
 LARGEST_ANSWER = 1 << 16  # bytes of perf's answer

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import re
 import shutil
@@ -9,22 +11,77 @@ import signal
 import stat
 import subprocess
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from perfvcs.collector import CollectError, Run
 from perfvcs.collectors._shared import symbols
 from perfvcs.collectors._shared.execution import launched
 from perfvcs.collectors.instructions import callgrind, inside
 from perfvcs.collectors.instructions.counts import Counts, combine
-from perfvcs.collectors.instructions.inlined import Resolve
-from perfvcs.collectors.instructions.program import check_program
-from perfvcs.collectors.instructions.setting import addresses_can_be_fixed, environment
-from perfvcs.launcher.execution import failure, name_command
+from perfvcs.collectors.instructions.functions import Resolve
+from perfvcs.environment import PADDING
+from perfvcs.launcher.execution import failure, name_command, not_started
 from perfvcs.native.compiled import NotCompiled, compiled, preloadable
+from perfvcs.plugins.collector import CollectError, Run
+
+SHEBANG_BYTES = 512  # bytes in which a script names its interpreter
+
+
+def check_program(argv: Sequence[str]) -> None:
+    """Raises CollectError, in the launcher's own words, if the system would not start ``argv``."""
+    program = Path(argv[0])
+    if not program.exists():
+        raise CollectError(str(not_started(argv, errno.ENOENT)), lasting=True)
+    if program.is_dir() or not os.access(program, os.X_OK):
+        raise CollectError(str(not_started(argv, errno.EACCES)), lasting=True)
+    try:
+        with program.open("rb") as file:
+            first = file.readline(SHEBANG_BYTES)
+    except OSError:  # one that may be executed but not read
+        return
+    named = first[2:].split(maxsplit=1)
+    if first[:2] == b"#!" and named and not os.path.exists(named[0]):  # noqa: PTH110
+        raise CollectError(str(not_started(argv, errno.ENOENT)), lasting=True)
+    if first[:2] != b"#!" and first[:4] != b"\x7fELF":  # a tool would give it to a shell
+        raise CollectError(str(not_started(argv, errno.ENOEXEC)), lasting=True)
+
+
+DROPPED = (PADDING, "VALGRIND_OPTS")  # the first is random on purpose, the second would change what is counted
+FIXED = {"PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}
+PAGE_BYTES = 4096  # bytes
+NO_RANDOMISATION = 0x0040000
+UNCHANGED = 0xFFFFFFFF  # asks personality() for the present value
+
+
+def environment(given: Mapping[str, str], preload: Path | None = None) -> dict[str, str]:
+    """The environment of a counted process: nothing random, hashes fixed where the job does not set them, ``preload`` in front.
+
+    It fills whole pages. The stack begins below it, and string functions of the C library take other paths for other alignments, so that
+    the length of a checkout's path would change what is counted.
+    """
+    found = FIXED | {name: value for name, value in given.items() if name not in DROPPED}
+    if preload is not None:
+        found["LD_PRELOAD"] = f"{preload}:{given['LD_PRELOAD']}" if given.get("LD_PRELOAD") else str(preload)
+    return found | {PADDING: "x" * (-size(found | {PADDING: ""}) % PAGE_BYTES)}
+
+
+def size(variables: Mapping[str, str]) -> int:
+    """The bytes of an environment where a process begins: NAME=VALUE and a zero byte each."""
+    return sum(len(os.fsencode(name)) + len(os.fsencode(value)) + 2 for name, value in variables.items())
+
+
+@cache
+def addresses_can_be_fixed() -> bool:
+    """Whether address space randomisation can be switched off for a process; containers often forbid it."""
+    personality = ctypes.CDLL(None).personality
+    before = personality(UNCHANGED)
+    done: bool = personality(before | NO_RANDOMISATION) != -1
+    personality(before)
+    return done
+
 
 ValgrindTool = Literal["callgrind", "cachegrind"]
 

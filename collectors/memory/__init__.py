@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.collector import Observations, Run
-from perfvcs.collectors._shared.interpreter import is_python
+from perfvcs.collectors._shared.execution import is_python
 from perfvcs.collectors.memory.heap import AllocationRequest, owner, text
 from perfvcs.errors import UsageError
+from perfvcs.plugins.collector import Observations, Run
 from perfvcs.profile import FINE, Metric, Stacks
 
 if TYPE_CHECKING:

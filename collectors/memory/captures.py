@@ -9,8 +9,7 @@ from tempfile import TemporaryFile
 
 import msgspec
 
-from perfvcs.collector import CollectError, Run
-from perfvcs.collectors._shared.recording import printable
+from perfvcs.collectors._shared.execution import printable, read_part
 from perfvcs.collectors.memory import reading
 from perfvcs.collectors.memory.heap import (
     AllocationRequest,
@@ -22,10 +21,49 @@ from perfvcs.collectors.memory.heap import (
     largest,
     short,
 )
-from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command
-from perfvcs.process import CommandFailed
-from perfvcs.process import run as run_command
+from perfvcs.launcher.preparation import CommandFailed
+from perfvcs.launcher.preparation import run as run_command
+from perfvcs.plugins.collector import CollectError, Run
+from perfvcs.system.foreign import UNDECODABLE
+
+ENGINE = "tracemalloc/1"
+MAX_TRACE = 1 << 26  # of one process' file
+
+
+class Trace(msgspec.Struct):
+    """One process: bytes, and of each line its file, number, bytes and blocks alive."""
+
+    peak: float
+    leaked: float
+    sites: list[tuple[str, int, float, float]]
+
+
+def traced_heap(paths: Sequence[Path], run: Run, request: AllocationRequest, warnings: list[str]) -> Heap:
+    """What the interpreters of one execution allocated; raises CollectError."""
+    try:
+        traces = [msgspec.json.decode(read_part(path, 0, MAX_TRACE), type=Trace) for path in paths]
+    except UNDECODABLE:
+        raise CollectError(f"{name_command(run.argv)} changed what tracemalloc recorded: it must leave it alone") from None
+    if not traces:
+        raise CollectError(
+            f"{name_command(run.argv)} did not end Python normally (os._exit?), so tracemalloc recorded nothing: leave "
+            "that out, or install memray"
+        )
+    return Heap(
+        engine=ENGINE,
+        peak=max(one.peak for one in traces),
+        leaked=sum(one.leaked for one in traces),
+        sites=largest([_site(file, line, size, run.cwd) for one in traces for file, line, size, _ in one.sites], request.sites),
+        warnings=warnings,
+    )
+
+
+def _site(file: str, line: int, size: float, folder: Path) -> AllocationSite:
+    """It is called by its line: tracemalloc knows no functions."""
+    place = f"{short(printable(file), folder)}:{line}"
+    return AllocationSite(((place, "", ""),), leaked=size)
+
 
 ENGINES = {False: "memray/1", True: "memray+exact/1"}
 READING_SECONDS = 600.0  # seconds for the files of one execution
@@ -51,7 +89,7 @@ class Capture(msgspec.Struct):
     moments: list[tuple[float, float]] = []
 
 
-def heap(paths: Sequence[Path], reader: RecordingInterpreter, run: Run, request: AllocationRequest) -> Heap:
+def captured_heap(paths: Sequence[Path], reader: RecordingInterpreter, run: Run, request: AllocationRequest) -> Heap:
     """What the interpreters of one execution allocated; raises CollectError."""
     return combined(_read(paths, reader, run, request), run, request)
 

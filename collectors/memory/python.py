@@ -12,12 +12,12 @@ from typing import Literal
 
 import msgspec
 
-from perfvcs.collector import CollectError, Run
 from perfvcs.collectors._shared.execution import executed
 from perfvcs.collectors.memory import inside
 from perfvcs.collectors.memory.heap import AllocationRequest, Heap, RecordingInterpreter
-from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command
+from perfvcs.plugins.collector import CollectError, Run
+from perfvcs.system.foreign import UNDECODABLE
 
 RecorderName = Literal["auto", "memray", "tracemalloc"]
 
@@ -50,15 +50,15 @@ def record(run: Run, request: AllocationRequest, recorder: RecorderName = "auto"
         )
     captures = _files(folder, "memray-*.bin*")
     if captures:
-        from perfvcs.collectors.memory.captures import heap
+        from perfvcs.collectors.memory.captures import captured_heap
 
         lost = sum(not one.memray for one in found)
-        made = heap(captures, next(one for one in found if one.memray), run, request)
+        made = captured_heap(captures, next(one for one in found if one.memray), run, request)
         made.warnings.extend([f"memory: {lost} of its interpreters have no memray and are left out: {INSTALL}"] if lost else [])
         return made
     if recorder == "memray":
         raise CollectError(f"memory: the measured Python has no memray: {INSTALL}", lasting=True)
-    from perfvcs.collectors.memory.traces import heap as traced
+    from perfvcs.collectors.memory.captures import traced_heap as traced
 
     traces = _files(folder, "tracemalloc-*.json")
     warnings, lost = [NO_MEMRAY] if recorder == "auto" else [], len(_files(folder, "began-*.json")) - len(traces)
@@ -98,7 +98,7 @@ def _files(folder: Path, pattern: str) -> Sequence[Path]:
 
 
 def _interpreter(path: Path) -> RecordingInterpreter:
-    from perfvcs.collectors._shared.recording import read_part
+    from perfvcs.collectors._shared.execution import read_part
 
     try:
         return msgspec.json.decode(read_part(path, 0, 1 << 16), type=RecordingInterpreter)

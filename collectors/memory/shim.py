@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perfvcs.collector import CollectError, Run
 from perfvcs.collectors._shared.execution import executed
 from perfvcs.collectors.memory import inside
-from perfvcs.collectors.memory.census import heap
-from perfvcs.collectors.memory.heap import AllocationRequest, Heap
-from perfvcs.collectors.memory.program import check
-from perfvcs.collectors.memory.record import FOREIGN, read
+from perfvcs.collectors.memory.census import FOREIGN, heap, read
+from perfvcs.collectors.memory.heap import AllocationRequest, Heap, check
 from perfvcs.launcher.execution import name_command
 from perfvcs.native.compiled import NotCompiled, compiled, preloadable
+from perfvcs.plugins.collector import CollectError, Run
 
 ENGINE = "allocations/1"
 OPTIONS = ("-fvisibility=hidden", "-ldl", "-lpthread")

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 
-from perfvcs.collector import Observations, Run
 from perfvcs.collectors.pytest.session import SESSION_METRICS, Settings, measure
 from perfvcs.errors import UsageError
+from perfvcs.plugins.collector import Observations, Run
 from perfvcs.profile import Metric
 
 

@@ -9,10 +9,10 @@ from typing import Annotated
 
 import msgspec
 
-from perfvcs.collector import CollectError
-from perfvcs.collectors._shared.recording import read_at_most
-from perfvcs.foreign import UNDECODABLE
-from perfvcs.validity import MAX_INTEGER, MAX_NAME
+from perfvcs.collectors._shared.execution import read_at_most
+from perfvcs.plugins.collector import CollectError
+from perfvcs.profile.validity import MAX_INTEGER, MAX_NAME
+from perfvcs.system.foreign import UNDECODABLE
 
 MAX_NOTES = 1 << 28  # of one file
 MAX_FILES = 1000

@@ -11,12 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors._shared.functions import PROCESSES, reached
-from perfvcs.collectors.pytest.names import UNRUN_FUNCTION, qualified
 from perfvcs.collectors.pytest.notes import MeterReading, PytestNotes, Test
-from perfvcs.collectors.pytest.suite import NAMED_TESTS, counted, named, outcomes, run_suite
+from perfvcs.collectors.pytest.suite import NAMED_TESTS, UNRUN_FUNCTION, counted, named, outcomes, qualified, run_suite
 from perfvcs.launcher.execution import name_command
+from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import FINE, REPEATED, Metric, Reached
 
 SESSION_METRICS = {"wall": Metric("s"), "cpu": Metric("s"), "peak": Metric("B", "none")}

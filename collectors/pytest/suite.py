@@ -2,24 +2,111 @@
 
 from __future__ import annotations
 
+import ast
 import atexit
 import json
 import os
 import shlex
 import shutil
 import tempfile
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from perfvcs.collector import CollectError, Run
-from perfvcs.collectors._shared.execution import launched
-from perfvcs.collectors._shared.functions import PYTHON_PATHS
+from perfvcs.collectors._shared.execution import launched, read_at_most
+from perfvcs.collectors._shared.functions import MODULE, PYTHON_PATHS, trimmed
 from perfvcs.collectors.pytest import inside
-from perfvcs.collectors.pytest.notes import PytestNotes, read_notes
-from perfvcs.collectors.pytest.root import options
+from perfvcs.collectors.pytest.notes import PytestNotes, ReachedFunction, printable, read_notes
 from perfvcs.environment import PADDING
 from perfvcs.launcher.execution import Execution, failure, name_command
+from perfvcs.plugins.collector import CollectError, Run
+from perfvcs.profile.validity import MAX_NAME
+
+UNRUN_FUNCTION = "(left out)"  # the only function of a test that was found and not run, since it was not asked for
+MAX_SOURCE = 16 << 20  # bytes
+
+
+def qualified(functions: Iterable[ReachedFunction], root: Path) -> set[str]:
+    """Functions as ``file:qualified name``, file below the project's root; those whose line has no name are their module."""
+    found, known = set(), dict[str, dict[int, str]]()
+    for function in functions:
+        name = function.name
+        if not name:
+            if function.file not in known:
+                known[function.file] = _names(root / function.file)
+            name = known[function.file].get(function.line, MODULE)
+        found.add(printable(f"{function.file}:{trimmed(name)}")[:MAX_NAME])
+    return found
+
+
+def _names(path: Path) -> dict[int, str]:
+    """The qualified name of the code that begins at each line, the innermost one's where several do; none where it is no such source."""
+    if ".." in path.parts:
+        return {}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(read_at_most(path, MAX_SOURCE))  # compiling takes a time quadratic in functions that are equal
+    except (CollectError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    return dict(_defined(tree, ""))
+
+
+def _defined(node: ast.AST, scope: str) -> Iterator[tuple[int, str]]:
+    """The first line and the qualified name of each function and class below a node, those around others first."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            name = f"{scope}{child.name}"
+            yield min([child.lineno, *(one.lineno for one in child.decorator_list)]), name
+            yield from _defined(child, f"{name}." if isinstance(child, ast.ClassDef) else f"{name}.<locals>.")
+        elif isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield from _defined(child, scope)
+
+
+CONFIGURATION_FILES = ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml")
+TABLES = {"pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]", "setup.cfg": "[tool:pytest]"}
+LARGEST_FILE = 1_000_000  # characters of a file that are searched
+PYTEST_OPTIONS = ("-c", "--config-file", "--rootdir")
+
+
+def options(argv: Sequence[str], root: Path, folder: Path) -> list[str]:
+    """What keeps pytest in ``root`` where neither the command nor the project says where it is; an empty file of settings is in ``folder``.
+
+    Otherwise a revision without settings would have those of the project around its checkout, its ``conftest.py``, and other names of
+    its tests than the working tree has.
+    """
+    if any(word == own or word.startswith(f"{own}=") for word in argv for own in PYTEST_OPTIONS):
+        return []
+    if any(_settings(place) for place in _places(argv, root)):
+        return []
+    empty = folder / "pytest.ini"
+    empty.write_text("[pytest]\n", encoding="utf-8")
+    return ["-c", str(empty), f"--rootdir={root}", f"--confcutdir={root}"]
+
+
+def _places(argv: Sequence[str], root: Path) -> Iterator[Path]:
+    """The folders of the project in which pytest looks: those of its arguments, and what is above them."""
+    yield root
+    for word in argv[1:]:
+        path = root / word.partition("::")[0]
+        if not word.startswith("-") and path.exists():
+            yield from (place for place in (path, *path.parents) if place.is_relative_to(root) and place.is_dir())
+
+
+def _settings(folder: Path) -> bool:
+    if any((folder / name).is_file() for name in CONFIGURATION_FILES):
+        return True
+    return any(table in _start(folder / name) for name, table in TABLES.items())
+
+
+def _start(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return file.read(LARGEST_FILE)
+    except OSError:
+        return ""
+
 
 PLUGIN, VARIABLE = "perfvcs_pytest", "PERFVCS_TESTING"
 SOME_FAILED, INTERRUPTED, NO_TESTS = 1, 2, 5  # exit statuses of pytest

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.collector import Observations, Run
-from perfvcs.collectors._shared.interpreter import is_python
+from perfvcs.collectors._shared.execution import is_python
 from perfvcs.errors import UsageError
 from perfvcs.launcher.execution import name_command
+from perfvcs.plugins.collector import Observations, Run
 from perfvcs.profile import FINE, Metric, Stacks
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Samples:
 
     def collect(self, run: Run) -> Observations:
         """Execute once; raises CollectError."""
-        from perfvcs.collectors.samples.recording import record
+        from perfvcs.collectors.samples.sampler import record
 
         sampler = self._sampler(python=self._is_python(run.argv[0]))
         execution, folded = record(run, sampler)

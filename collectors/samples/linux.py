@@ -20,11 +20,11 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import Literal
 
-from perfvcs import linuxperf
-from perfvcs.collector import CollectError, Run
 from perfvcs.collectors._shared.frames import KERNEL, UNKNOWN_FRAME, native
 from perfvcs.collectors.samples.sampler import LARGEST_REPORT, TRUNCATED, Folded, last
 from perfvcs.launcher.execution import name_command
+from perfvcs.plugins.collector import CollectError, Run
+from perfvcs.system import linuxperf
 
 LINUX_RATE = 997  # a prime, so that it does not fall in step with what the program does every millisecond
 DATA = "perf.data"

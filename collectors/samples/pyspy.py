@@ -14,13 +14,13 @@ from pathlib import Path
 
 import msgspec
 
-from perfvcs.collector import CollectError, Run
+from perfvcs.collectors._shared.execution import read_at_most
 from perfvcs.collectors._shared.frames import python
-from perfvcs.collectors._shared.recording import read_at_most
 from perfvcs.collectors.samples.sampler import LARGEST_REPORT, Folded, last
-from perfvcs.foreign import UNDECODABLE
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins import Natural
+from perfvcs.plugins.collector import CollectError, Run
+from perfvcs.system.foreign import UNDECODABLE
 
 PYSPY_RATE = 100
 REPORT = "py-spy.json"

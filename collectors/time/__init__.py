@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.errors import UsageError
+from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import DELAYED, FINE, REPEATED, Metric
 
 if TYPE_CHECKING:
@@ -128,9 +128,8 @@ class Time:
 
 def _functions(run: Run) -> Observations | None:
     """The functions that a Python program runs; None where it is another one, or does not run so."""
-    from perfvcs.collectors._shared.execution import executed
+    from perfvcs.collectors._shared.execution import executed, is_python
     from perfvcs.collectors._shared.functions import recorded, recording
-    from perfvcs.collectors._shared.interpreter import is_python
     from perfvcs.launcher.samples import SAMPLES_VARIABLE
 
     if not is_python(run.argv[0]):

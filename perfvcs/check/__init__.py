@@ -9,14 +9,14 @@ from perfvcs.check.change import VERDICT_WORDS, Change, CounterCluster, Curve, N
 from perfvcs.check.sessions import EarlierSessions, Unit, earlier_sessions
 from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
-from perfvcs.summary import Measured
+from perfvcs.profile.summary import Measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from perfvcs.check.assignment import Rules
     from perfvcs.check.change import Overall
-    from perfvcs.rules import Rules
-    from perfvcs.summary import Header
+    from perfvcs.profile.summary import Header
 
 __all__ = [
     "VERDICT_WORDS",
@@ -56,14 +56,12 @@ def compare(
     ``confidence`` leaves; an interim analysis asks for less). ``read`` opens the profiles of headers for the methods that need the
     rows; ``overall`` adds what each job did as a whole. Raises UsageError for an unknown method or a number out of range.
     """
-    from perfvcs.check.assignment import Assigned, assign
-    from perfvcs.check.bounds import settle
-    from perfvcs.check.failures import unreliable
-    from perfvcs.check.matching import match
+    from perfvcs.check.answer import settle
+    from perfvcs.check.assignment import Assigned, Rules, assign
+    from perfvcs.check.matching import match, renamings
     from perfvcs.check.method import prepared
-    from perfvcs.check.renaming import renamings
+    from perfvcs.check.overall import unreliable
     from perfvcs.check.rows import ProfileRows
-    from perfvcs.rules import Rules
 
     _require(delta is None or (math.isfinite(delta) and delta >= 0), f"delta is {delta}: give a share such as 0.01 for 1 %")
     _require(within is None or within >= 0, f"within is {within}: give a share such as 0.03 for 3 %")

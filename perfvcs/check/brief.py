@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from perfvcs.check.answer import (
+    MOVED_VERDICTS,
+    SENTENCE_NAME,
+    JobUnit,
+    MovedBenchmark,
+    bounds,
+    criteria,
+    effect_of,
+    entries,
+    metric_of,
+    numbers_of,
+    percent_of,
+    sentence,
+)
 from perfvcs.check.change import ONE_SIDED
-from perfvcs.check.importance import MOVED_VERDICTS, JobUnit, MovedBenchmark, entries
-from perfvcs.check.sentence import SENTENCE_NAME, bounds, criteria, effect_of, metric_of, numbers_of, percent_of, sentence
-from perfvcs.check.text import NAME_WIDTH, benchmark, contested, ids, is_whole, measure, remarks
+from perfvcs.check.text import NAME_WIDTH, benchmark, contested, ids, is_whole, measure, remarks, revision
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import at_sizes, percent, step
 from perfvcs.text.words import counted, metric_rank, named, plural
 
 if TYPE_CHECKING:
     from perfvcs.check.change import JobMetric, Overall, Report
+
 
 MOST_LISTED = 5  # changes that are listed
 JOBS = 6  # jobs that are listed
@@ -199,3 +212,43 @@ def _apart(report: Report) -> list[str]:
 def _first(names: Sequence[str]) -> str:
     shown = ", ".join(shorten(name, SENTENCE_NAME) for name in names[:2])
     return shown if len(names) <= 2 else f"{shown} and {len(names) - 2:,} more"
+
+
+OPEN_VERDICTS = ("inconclusive", "suspected", "not comparable")
+IMPORT_ADVICE = (
+    "To settle what was imported: measure both in turns, store with `perf import --in-turns`, or import ten earlier commits, too"
+)
+
+
+def settling(
+    report: Report, pairs: int = 0, noise: Callable[[str], str] = lambda _: "", scheduler: str = "", products: Sequence[str] = ()
+) -> str:
+    """The next step, a sentence; empty where nothing is open.
+
+    ``pairs`` is how many were just measured in turns, on the hosts of a ``scheduler`` if there is one; ``noise`` says of
+    a job's label what disturbed its measurement, with the cure. ``products`` are the names of the sides that are no revisions.
+    """
+    old, new = revision(report.baseline), revision(report.target)
+    undecided = [change for change in report.changes if change.word in OPEN_VERDICTS and change.accepted is None]
+    ours = Counter(change.job for change in undecided if change.series not in report.foreign)
+    if not ours:
+        return IMPORT_ADVICE if undecided else ""
+    if products:
+        against = " ".join(f"--against {name}=..." for name in products)
+        command = f"perf collect {against}" if len(products) > 1 else f"perf check {against}"
+        return f"To settle it: {command}{on_hosts(scheduler)}"
+    # uncommitted changes have no name to ask for; the plain command measures them.
+    named = (" HEAD HEAD" if old == new else "") if new.endswith("+") else f" {old.rstrip('+')} {new}"
+    if not pairs:
+        return f"To settle it: perf check --measure{named}"
+    command = f"perf check --measure{named} -n {4 * pairs}{on_hosts(scheduler)}"
+    job, _ = ours.most_common(1)[0]
+    if disturbed := noise(job):
+        fact, _, cure = disturbed.partition(": ")
+        return f"Open after {counted(pairs, 'pair')}: {command}; first {cure or fact}"
+    return f"Open after {counted(pairs, 'pair')}; four times as many halve an interval: {command}"
+
+
+def on_hosts(scheduler: str) -> str:
+    """The option with which a command measures on the same hosts; empty without a scheduler."""
+    return f" --scheduler {scheduler}" if scheduler else ""

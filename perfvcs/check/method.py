@@ -12,7 +12,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.errors import UsageError, nearest
 
@@ -21,6 +21,52 @@ if TYPE_CHECKING:
 
     from perfvcs.check.case import Case, Pair
     from perfvcs.check.change import Change
+
+
+MEMORY = 1e6  # B: by how much the memory of an interpreter or allocator varies anyway
+MEMORY_PAGE = 4096
+
+
+class Delta(NamedTuple):
+    """A share of the baseline, or an ``amount`` in the metric's unit, whichever is more."""
+
+    share: float
+    amount: float = 0.0
+
+    def of(self, level: float) -> float:
+        """The share that counts at a level of the baseline."""
+        return max(self.share, self.amount / abs(level)) if level else self.share
+
+
+USUAL_DELTA = Delta(0.01)
+CALLS_DELTA = Delta(0.05)  # recorded calls: functions take some percent more or less when the code around them moves
+RESIDENT = Delta(0.02, MEMORY)
+FAULTS = Delta(0.02, MEMORY / MEMORY_PAGE)
+BY_METRIC = {
+    "maxrss": RESIDENT, "peak_rss": RESIDENT, "rss": RESIDENT, "pss": RESIDENT, "minor_faults": FAULTS, "major_faults": FAULTS,
+    "page_faults": FAULTS, "faults": FAULTS, "voluntary_switches": Delta(0.1, 10), "involuntary_switches": Delta(0.1, 10),
+}  # fmt: skip
+
+
+def usual(case: Case) -> Delta:
+    """What counts of a sampled metric."""
+    return of_metric(case.metric, calls=case.calls)
+
+
+def of_metric(metric: str, *, calls: bool = False) -> Delta:
+    """The same by its name; ``calls``: of recorded calls."""
+    return CALLS_DELTA if calls else BY_METRIC.get(metric, USUAL_DELTA)
+
+
+FEWEST_EXECUTIONS = 5  # executions a side, or pairs
+
+SINGLE_EXECUTION = "a single {} has no spread: at least 5, better 10"
+TOO_FEW_EXECUTIONS = "only {} {}s a side: at least 5, better 10"
+FROM_DIFFERENT_SESSIONS = "the two sides come from different sessions, and how much sessions differ is not known yet"
+ONE_ORDER = "the same side was measured first in every pair, or in all but one, so the order may be the cause"
+NO_ORDER = (
+    "which side was measured first in each pair is not known, and fewer than 8 pairs cannot rule out that the order is the cause"
+)
 
 
 @dataclass(frozen=True)
@@ -38,7 +84,6 @@ class Method(ABC):
 
     def least(self, case: Case, level: float) -> float:
         """The smallest effect that counts of a case at a level of its baseline: what was asked for, else what is usual for the metric."""
-        from perfvcs.check.deltas import usual
 
         return self.delta if self.asked or self.delta != Method.delta else usual(case).of(level)
 

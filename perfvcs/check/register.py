@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from perfvcs import wholefile
 from perfvcs.check.acceptance import Acceptance
 from perfvcs.errors import UsageError, nearest
-from perfvcs.foreign import content, toml
+from perfvcs.system import disk
+from perfvcs.system.foreign import content, toml
 from perfvcs.text.characters import hidden
 
 REGISTER_FILE = "perf-accepted.toml"
@@ -187,7 +187,7 @@ def _replace(path: Path, text: str) -> None:
     if not goal.is_relative_to(home) or {".git", ".perf"}.intersection(goal.relative_to(home).parts):
         raise BadRegister(f"{path.name} is a link to {goal}, outside the project, and is not written to: put a file in its place")
     try:
-        wholefile.write(goal, text.encode(), goal.stat().st_mode & 0o777 if goal.exists() else None)
+        disk.write(goal, text.encode(), goal.stat().st_mode & 0o777 if goal.exists() else None)
     except FileNotFoundError:
         raise BadRegister(f"{path.name} is a link into a folder that does not exist: remove it, or make {goal.parent}") from None
 

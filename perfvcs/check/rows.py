@@ -1,4 +1,4 @@
-"""The rows behind headers and summaries, for the methods that need more than a median per execution; opened on demand."""
+"""The rows behind headers and summaries, for methods that need more than a median per execution."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.profile import REPEATED, Profile
-from perfvcs.units import in_base_units
+from perfvcs.profile.summary import PACE
+from perfvcs.profile.units import in_base_units
+from perfvcs.profile.validity import MAX_INTEGER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +16,139 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.summary import Header, Measured
+    from perfvcs.check.case import Case
+    from perfvcs.profile.summary import Header, Measured
+
+
+TABLE_RANGE = 1 << 20  # numbers of executions within this range are grouped by a table, not by sorting
+
+
+@dataclass(frozen=True, eq=False)
+class CasePoints:
+    """One side's rows of a case as columns: size (NaN without), value (finite), and the execution of each.
+
+    Executions are numbered through all profiles of the side; with the case ``paired`` the same number is the same pair on both sides.
+    ``builds`` says of each execution the number of its profile and of its build there; shape (executions, 2). ``weight`` is how many
+    rows a value is the mean of; None: it is one row. ``turns`` is the place of each execution in its block, -1 where it is unknown.
+    """
+
+    size: NDArray[np.float64]
+    value: NDArray[np.float64]
+    execution: NDArray[np.int64]
+    builds: NDArray[np.int64]
+    weight: NDArray[np.int64] | None = None
+    turns: NDArray[np.int64] | None = None
+
+    @property
+    def executions(self) -> int:
+        """How many there are."""
+        return len(self.builds)
+
+
+def points(case: Case) -> tuple[CasePoints, CasePoints]:
+    """The rows of both sides over all sizes; with the case paired, of the executions that both have.
+
+    For recorded calls, the first ones of each execution (a tenth, at most twenty) are cold and left out. Where the machine's pace was
+    recorded beside them, they are as they would have been at the same pace throughout, unless the sides' paces differ by more than
+    chance: then they may be the program's own doing.
+    """
+    import numpy as np
+
+    from perfvcs.statistics.regression.condensed import warm
+    from perfvcs.statistics.sessions import adjusted, far_apart
+
+    tables = [[case.rows.table(one, case.uid) for one in side] for side in case.chosen.sides]
+    single = all((table.binary == table.binary[:1]).all() for side in tables for table in side)
+    columns = []
+    for number, side in enumerate(tables):
+        for profile, table in enumerate(side):
+            value = table.metrics.get(case.metric, np.full(len(table.size), np.nan))
+            usable = np.isfinite(value)
+            if case.calls:
+                usable &= warm(table.iteration, _numbered_rows(table.binary, table.execution)[0])
+            build = np.zeros_like(table.binary) if single else table.binary
+            count = np.count_nonzero(usable)
+            place = np.full(count, number), np.full(count, profile), build[usable], table.execution[usable]
+            pace = table.metrics.get(PACE, np.full(len(table.size), np.nan))
+            columns.append((*place, table.size[usable], value[usable], pace[usable]))
+    sided, profiles, builds, executions, size, value, pace = (np.concatenate(column) for column in zip(*columns, strict=True))
+    code, keys = _numbered_rows(profiles, builds, executions)
+    if ((pace > 0) & (pace < np.inf)).all() and not far_apart(*_levels(pace, sided, code)):
+        value = adjusted(value, pace, _cells(sided, size), code)
+    on = np.zeros((2, len(keys)), dtype=bool)
+    on[sided, code] = True
+    sides = []
+    for number in (0, 1):
+        kept = on[0] & on[1] if case.chosen.paired else on[number]
+        rows = (sided == number) & kept[code]
+        numbers = np.cumsum(kept) - 1
+        turns = _turns(case.chosen.sides[number], tables[number], keys[kept], single=single) if case.chosen.paired else None
+        sides.append(CasePoints(size[rows], value[rows], numbers[code[rows]], keys[kept, :2], turns=turns))
+    return sides[0], sides[1]
+
+
+def _turns(
+    measured: Sequence[Measured], tables: Sequence[UnitTable], executions: NDArray[np.int64], *, single: bool
+) -> NDArray[np.int64]:
+    """The place in its block of each execution, as profile, build (0 where there is a ``single`` one) and number; -1 where unknown."""
+    import numpy as np
+
+    found = []
+    for profile, build, number in executions.tolist():
+        binary = tables[profile].binary
+        known = int(binary[0]) if single and len(binary) else build
+        found.append(measured[profile].turns.get((known, number), -1))
+    return np.array(found, dtype=np.int64)
+
+
+def _levels(pace: NDArray[np.float64], sided: NDArray[np.int64], execution: NDArray[np.int64]) -> tuple[list[float], list[float]]:
+    """The mean logarithm of the pace in each execution of either side."""
+    import numpy as np
+
+    log, sides = np.log(pace), []
+    for number in (0, 1):
+        rows = sided == number
+        count = np.bincount(execution[rows])
+        sides.append((np.bincount(execution[rows], log[rows])[count > 0] / count[count > 0]).tolist())
+    return sides[0], sides[1]
+
+
+def _cells(sided: NDArray[np.int64], size: NDArray[np.float64]) -> NDArray[np.int64]:
+    """A number for each side and quarter of a doubling of the size."""
+    import numpy as np
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quarter = np.nan_to_num(np.round(4 * np.log2(np.abs(size))), nan=-5000.0, neginf=-5001.0)
+    return np.asarray(2 * quarter + sided, dtype=np.int64)
+
+
+def _numbered_rows(*columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The number of each row's key among the distinct keys in rising order, and these keys; (rows,) and (keys, columns)."""
+    import numpy as np
+
+    code = np.zeros(len(columns[0]), dtype=np.int64)
+    for column in columns:
+        if (column == column[:1]).all():  # distinguishes nothing
+            continue
+        distinct, part = _ranked(column)
+        _, code = _ranked(code * max(1, len(distinct)) + part)
+    first = np.zeros(int(code.max(initial=-1)) + 1, dtype=np.int64)
+    first[code] = np.arange(len(code))
+    return code, np.stack(columns, axis=1)[first]
+
+
+def _ranked(column: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct values in rising order, and the place of each row's value among them; without sorting small numbers."""
+    import numpy as np
+
+    least, most = int(column.min(initial=MAX_INTEGER)), int(column.max(initial=0))
+    if len(column) == 0 or most - least > TABLE_RANGE:
+        distinct, place = np.unique(column, return_inverse=True)
+        return distinct, place.astype(np.int64)
+    there = np.zeros(most - least + 1, dtype=bool)
+    there[column - least] = True
+    found = np.cumsum(there) - 1
+    return np.flatnonzero(there) + least, found[column - least]
 
 
 @dataclass(frozen=True)

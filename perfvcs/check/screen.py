@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from perfvcs.check.answer import JobUnit
 from perfvcs.check.brief import Brief, BriefLine, brief
-from perfvcs.check.importance import JobUnit
 from perfvcs.check.text import NAME_WIDTH, WORD_WIDTH, revision, settlement, summary, untouched, wrap
-from perfvcs.text.characters import shorten
-from perfvcs.text.columns import COLUMNS, fitted
-from perfvcs.text.naming import apart
-from perfvcs.text.words import counted
+from perfvcs.text.characters import COLUMNS, fitted, shorten
+from perfvcs.text.words import apart, counted
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Report

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from perfvcs.profile import Metric
-    from perfvcs.summary import Header, Measured, Summary
+    from perfvcs.profile.summary import Header, Measured, Summary
 
 
 class Unit(NamedTuple):

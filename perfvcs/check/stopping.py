@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.check import compare
-from perfvcs.check.reasons import FEWEST_EXECUTIONS
-from perfvcs.statistics.interim import PAIRS, level, schedule
+from perfvcs.check.method import FEWEST_EXECUTIONS
+from perfvcs.statistics.multiplicity import PAIRS, level, schedule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from perfvcs.check import Change, EarlierSessions, Report, Unit, Word
+    from perfvcs.check.assignment import Rules
     from perfvcs.profile import Profile
-    from perfvcs.rules import Rules
-    from perfvcs.summary import Measured
+    from perfvcs.profile.summary import Measured
 
 LAST = 0.01  # the level of a report of all that was measured
 OPEN_VERDICTS: tuple[Word, ...] = ("inconclusive", "suspected")

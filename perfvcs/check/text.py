@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.acceptance import identity, is_committed, is_open
 from perfvcs.check.change import VERDICT_WORDS
-from perfvcs.text.characters import printable, shorten
-from perfvcs.text.columns import COLUMNS
-from perfvcs.text.naming import Named
+from perfvcs.text.characters import COLUMNS, printable, shorten
 from perfvcs.text.quantity import at_sizes, difference, number, step
 from perfvcs.text.quantity import change as effect
-from perfvcs.text.words import ambiguous, counted, metric_name, metric_rank, tallied
+from perfvcs.text.words import Named, ambiguous, counted, metric_name, metric_rank, tallied
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence

@@ -3,29 +3,105 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs import wholefile
-from perfvcs.check.text import revision
-from perfvcs.ci.codequality import code_quality
-from perfvcs.ci.junit import junit
-from perfvcs.ci.openmetrics import open_metrics
-from perfvcs.ci.sarif import sarif
-from perfvcs.ci.summary import summary
-from perfvcs.ci.verdict import CiVerdict, decode
-from perfvcs.descriptors import plain
-from perfvcs.environment.secrets import hidden
+from perfvcs.check.answer import criteria
+from perfvcs.check.markdown import escape, markdown
+from perfvcs.check.screen import screen
+from perfvcs.check.text import revision, wrap
+from perfvcs.ci.findings import code_quality, sarif
+from perfvcs.ci.suites import junit, open_metrics
+from perfvcs.ci.verdict import CiVerdict, CiWord, decode
+from perfvcs.environment.variables import hidden
 from perfvcs.errors import NO_SPACE, PerfError, UsageError
-from perfvcs.foreign import at_most
-from perfvcs.text.characters import escaped
-from perfvcs.validity import Malformed
+from perfvcs.profile.validity import Malformed
+from perfvcs.system import disk
+from perfvcs.system.disk import plain
+from perfvcs.system.foreign import at_most
+from perfvcs.text.characters import COLUMNS, escaped, shorten
+from perfvcs.text.quantity import duration
 
 if TYPE_CHECKING:
     from perfvcs.reports.check import Check
+
+
+COMMENT = 65_536  # characters that GitHub takes; no text has more of them than bytes
+SUMMARY = 1 << 20  # bytes of a step
+HEADLINE = 1000  # characters of the sentence in it
+SAFE_NAME = re.compile(r"[\w.-]{1,60}", re.ASCII)
+BANNERS: dict[CiWord, str] = {
+    "degraded": "CAUTION", "failed": "CAUTION", "unsettled": "WARNING", "untouched": "NOTE", "fine": "TIP",
+}  # fmt: skip
+PARTLY = "IMPORTANT"  # nothing changed as far as it is settled, or by a judge that the change touches
+CUT = "\n\nThe rest does not fit here: the page and `report.json` have it.\n"
+
+
+def marker(name: str) -> str:
+    """The invisible marker at the start of a comment; ``name`` distinguishes several comments on one pull request."""
+    return f"<!-- perfvcs-ci {name} -->"
+
+
+def comment(verdict: CiVerdict, name: str) -> str:
+    """The comment, at most ``COMMENT`` bytes."""
+    return _joined(verdict, f"{marker(name)}\n", COMMENT, verbose=False)
+
+
+def summary(verdict: CiVerdict, most: int = SUMMARY) -> str:
+    """The same with a table of every comparison, at most so many bytes."""
+    return _joined(verdict, "", most, verbose=True)
+
+
+def _joined(verdict: CiVerdict, top: str, most: int, *, verbose: bool) -> str:
+    """Banner, report, receipt and notes, the report cut where all of it does not fit."""
+    partly = verdict.receipt.settled < verdict.receipt.comparisons or not verdict.report.judged_by.is_plain
+    banner = PARTLY if partly and verdict.word in ("fine", "untouched") else BANNERS[verdict.word]
+    pair = " → ".join(escape(revision(name)) for name in (verdict.report.baseline, verdict.report.target))
+    said = [shorten(verdict.sentence(), HEADLINE), criteria(verdict.report.judged_by)]
+    headline = escape(". ".join(filter(None, said)))
+    head = f"{top}> [!{banner}]\n> **perf ci** {pair}: {headline}.\n\n"
+    empty = not verdict.report.changes
+    whole = "" if empty else markdown(verdict.report, causes=verdict.causes_by_unit, following=verdict.following, verbose=verbose)
+    body = whole.partition("\n\n")[2]  # its first paragraph is the sentence
+    receipt = "".join(f"- {line}\n" for line in verdict.receipt.lines())
+    notes = "".join(
+        f"\nNote: {escape(note)}\n" for note in (*(() if verdict.word == "failed" else verdict.why[1:]), *verdict.notes)
+    )
+    took = f"\n<sub>took {duration(verdict.seconds)}</sub>\n"
+    end = f"\n\n{receipt}{notes}{took}"
+    room = most - len((head + CUT + took).encode())
+    end = end if len(end.encode()) <= room // 2 else f"{_cut(end, room // 2)}{took}"
+    body = _cut(body, room - len(end.encode()))
+    return f"{head}{body}{end}"
+
+
+def _cut(text: str, room: int) -> str:
+    """The first lines of a text, in so many bytes."""
+    whole = text.encode()
+    if len(whole) <= room:
+        return text
+    return whole[: max(0, room)].rpartition(b"\n")[0].decode() + CUT
+
+
+def lines(verdict: CiVerdict, width: int = COLUMNS) -> list[str]:
+    """The report as `perf check` prints it, or why there is none, and the error receipt."""
+    found: list[str] = []
+    if verdict.report.changes:
+        found += [screen(verdict.report, causes=verdict.causes_by_unit, following=verdict.following, width=width), ""]
+    if not verdict.report.changes or verdict.word in ("failed", "unsettled"):
+        pair = f"{revision(verdict.report.baseline)} -> {revision(verdict.report.target)}"
+        said = verdict.sentence() if verdict.report.changes else verdict.headline()
+        found += wrap(f"{pair}: {said}", width, subsequent_indent="  ")
+    for line in verdict.receipt.lines():
+        found += wrap(line, width, subsequent_indent="  ")
+    for note in verdict.notes:
+        found += wrap(f"note: {note}", width, subsequent_indent="  ")
+    return [*found, f"took {duration(verdict.seconds)}"]
+
 
 DOCUMENT, PAGE = "report.json", "index.html"
 LARGEST_ARTIFACT = 1 << 26  # bytes of a document that is read
@@ -54,9 +130,9 @@ def write(folder: Path, verdict: CiVerdict, check: Check) -> None:
     files = {name: render(verdict) for name, render in REPORTS.items()} | pages
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        wholefile.write(folder / ".gitignore", b"*\n")  # the next measurement is not of a changed working tree
+        disk.write(folder / ".gitignore", b"*\n")  # the next measurement is not of a changed working tree
         for name, text in files.items():
-            wholefile.write(folder / name, hidden(text.decode("utf-8", "replace"), os.environ).encode())
+            disk.write(folder / name, hidden(text.decode("utf-8", "replace"), os.environ).encode())
     except OSError as error:
         if error.errno in NO_SPACE:
             raise
@@ -65,8 +141,8 @@ def write(folder: Path, verdict: CiVerdict, check: Check) -> None:
 
 def page(verdict: CiVerdict, check: Check) -> str:
     """The page of what was just measured, in one file."""
-    from perfvcs.page import render
-    from perfvcs.subject import Subject
+    from perfvcs.check.subject import Subject
+    from perfvcs.pictures.page import render
 
     profiles = check.outcome.profiles if check.outcome else []
     sides = [[one for one in profiles if bool(one.design.version) == later] for later in (False, True)]
@@ -89,7 +165,6 @@ def read(folder: Path) -> CiVerdict:
 
 def append(path: Path, verdict: CiVerdict) -> str:
     """Add the verdict to the summary of a step, as far as there is room; what went wrong, in a sentence."""
-    from perfvcs.ci.summary import SUMMARY
 
     try:
         with path.open("ab") as file:
@@ -103,7 +178,7 @@ def append(path: Path, verdict: CiVerdict) -> str:
 
 def bundle(path: Path, check: Check) -> str:
     """Write the profiles of both commits into a file for another job to import; what came of it, in a sentence."""
-    from perfvcs.exchange.bundle import write as write_bundle
+    from perfvcs.exchange.delivery import write_bundle
 
     try:
         count = write_bundle(

@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check.acceptance import is_open
+from perfvcs.check.answer import entries
+from perfvcs.check.assignment import RULES_FILE
 from perfvcs.check.change import JudgedBy, NothingToCompare, Report
-from perfvcs.check.importance import entries
 from perfvcs.check.text import benchmark, revision
 from perfvcs.check.text import measure as measured
-from perfvcs.ci.receipt import receipt
-from perfvcs.ci.verdict import Alarm, CausesOfUnit, CiVerdict, word_of
-from perfvcs.environment.secrets import hidden
+from perfvcs.ci.verdict import Alarm, CausesOfUnit, CiVerdict, receipt, word_of
+from perfvcs.environment.variables import hidden
 from perfvcs.errors import PerfError
 from perfvcs.measure.session import CollectFailed
 from perfvcs.reports.check import Background, Check, measure
 from perfvcs.repository import Repository
-from perfvcs.rules import RULES_FILE
-from perfvcs.state import State
+from perfvcs.repository.state import State
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted, metric_name
 
@@ -179,7 +178,7 @@ def _on_the_branch(check: Check) -> str:
 
     The service's own merge cannot be accepted: the next one does not contain it.
     """
-    from perfvcs.reports.following import between_them
+    from perfvcs.reports.causes import between_them
 
     if not any(map(is_open, check.report.changes)) or any(between_them(check.repository, check.baseline, check.target)):
         return ""
@@ -189,7 +188,7 @@ def _on_the_branch(check: Check) -> str:
 
 def _alarms(repository: Repository, config: Config, ends: tuple[State, State], report: Report) -> list[Alarm]:
     """The benchmarks that became worse, those that matter most first."""
-    from perfvcs.ci.places import BenchmarkPlaces
+    from perfvcs.ci.findings import BenchmarkPlaces
 
     worse = [(entry, [change for change in entry.changes if is_open(change)]) for entry in entries(report)]
     worse = [(entry, changes) for entry, changes in worse if changes]

@@ -2,20 +2,156 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from collections.abc import Sequence
+from math import exp, log1p, sqrt
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import msgspec
 
-from perfvcs.check.change import Change, Count, Report, Text
-from perfvcs.check.document import consistent
-from perfvcs.check.importance import JobUnit, entries
-from perfvcs.check.sentence import accepting, criteria, sentence
-from perfvcs.ci.receipt import Receipt
-from perfvcs.foreign import UNDECODABLE
+from perfvcs.check.answer import JobUnit, accepting, criteria, entries, sentence
+from perfvcs.check.change import Change, Count, Finite, NothingToCompare, Report, Text
+from perfvcs.check.markdown import consistent
+from perfvcs.profile.validity import Malformed, require
 from perfvcs.reports.check import DEGRADED, OPEN, exit_status
+from perfvcs.statistics.power import detectable
+from perfvcs.statistics.student import quantile
+from perfvcs.system.foreign import UNDECODABLE
 from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import percent
 from perfvcs.text.words import counted, plural
-from perfvcs.validity import Malformed, require
+
+if TYPE_CHECKING:
+    from perfvcs.check.assignment import Rules
+    from perfvcs.check.change import Change, Report
+    from perfvcs.repository import Repository
+
+
+USUAL = 0.01  # of a comparison without a delta
+MOST_COMPUTED = 60  # comparisons of which the smallest change is computed
+
+
+class Alarms(msgspec.Struct, frozen=True):
+    """The result of A/A measurements of this set-up: comparisons, false alarms, their rate and its upper 95 % bound."""
+
+    comparisons: Count
+    called: Count
+    rate: Finite
+    high: Finite
+    refused: bool = False
+
+
+class Detectable(msgspec.Struct, frozen=True):
+    """The smallest changes, as shares, that would have been found four times of five: of the best, the middle, and the worst comparison."""
+
+    least: Finite
+    middle: Finite
+    most: Finite
+
+
+class Receipt(msgspec.Struct, frozen=True, kw_only=True):
+    """The error rates behind a verdict. ``pairs`` is the least and most that a job was measured in turns; empty: none."""
+
+    comparisons: Count
+    settled: Count
+    pairs: list[Count] = []
+    detectable: Detectable | None = None
+    alarms: Alarms | None = None
+
+    def lines(self) -> list[str]:
+        """In sentences; none where nothing was compared."""
+        if not self.comparisons:
+            return []
+        said = [f"Settled: {self.settled:,} of {counted(self.comparisons, 'comparison')}{self._pairs()}."]
+        if self.detectable is None:
+            said.append("Smallest change that would have been found: not known, too few executions have an interval.")
+        elif self.comparisons == 1:
+            said.append(f"Smallest change that would have been found 4 times of 5: {_share(self.detectable.most)}.")
+        else:
+            spread = self.detectable
+            said.append(
+                f"Smallest change that would have been found 4 times of 5: {_share(spread.middle)} in half of the comparisons, "
+                f"{_share(spread.least)} in the best and {_share(spread.most)} in the worst."
+            )
+        if self.alarms is None:
+            said.append("False alarms of this set-up: not known; `perf check --audit`, then `perf push`, measures them.")
+        else:
+            known = self.alarms
+            said.append(
+                f"False alarms of this set-up: {known.called:,} of {counted(known.comparisons, 'A/A comparison')} "
+                f"({100 * known.rate:.1f} % by resampling, at most {100 * known.high:.2g} %)."
+            )
+        return said
+
+    def _pairs(self) -> str:
+        return f", in {'-'.join(f'{count}' for count in dict.fromkeys(self.pairs))} pairs each" if self.pairs else ""
+
+
+def receipt(repository: Repository, report: Report, pairs: Sequence[int], rules: Rules | None = None) -> Receipt:
+    """The receipt of a report on the jobs that took so many ``pairs``; ``rules`` are those that judged, by default the present ones."""
+    compared = [change for change in report.comparisons if change.word != "not comparable"]
+    return Receipt(
+        comparisons=len(report.comparisons), settled=sum(change.settled for change in report.comparisons),
+        pairs=[min(pairs), max(pairs)] if pairs else [], detectable=_detectable(compared),
+        alarms=_alarms(repository, report, rules) if compared else None,
+    )  # fmt: skip
+
+
+def _detectable(changes: Sequence[Change]) -> Detectable | None:
+    """By the intervals of the effects; of very many comparisons by some, from the narrowest interval to the widest."""
+    known = sorted(spread for change in changes if (spread := _spread(change)) is not None)  # by the first field
+    if not known:
+        return None
+    chosen = (
+        known
+        if len(known) <= MOST_COMPUTED
+        else [known[place * (len(known) - 1) // (MOST_COMPUTED - 1)] for place in range(MOST_COMPUTED)]
+    )
+    found = sorted(map(_smallest, chosen))
+    return Detectable(found[0], found[(len(found) - 1) // 2], found[-1])
+
+
+class _Spread(NamedTuple):
+    """The half-width of an interval in logarithms, and what it says of a pair's difference."""
+
+    half: float
+    deviation: float
+    pairs: int
+    alpha: float
+    bar: float
+
+
+def _spread(change: Change) -> _Spread | None:
+    """None where the interval is open, or has no width."""
+    count = min(change.builds or change.executions)
+    if change.low is None or change.high is None or change.low <= -1 or count < 2 or change.high <= change.low:
+        return None
+    half = (log1p(change.high) - log1p(change.low)) / 2
+    alpha = 1 - change.confidence
+    deviation = half * sqrt(count) / float(quantile(1 - alpha / 2, count - 1))
+    return _Spread(half, deviation, count, alpha, log1p(USUAL if change.delta is None else change.delta))
+
+
+def _smallest(spread: _Spread) -> float:
+    found = detectable(spread.deviation, spread.pairs, spread.alpha, spread.bar)
+    assert found is not None, "there are two pairs or more"
+    return exp(found) - 1
+
+
+def _alarms(repository: Repository, report: Report, rules: Rules | None) -> Alarms | None:
+    """The result of stored audits; None without any."""
+    from perfvcs.reports.audit import audit
+
+    try:
+        found = audit(repository, "HEAD", series={change.series for change in report.changes}, rules=rules)
+    except NothingToCompare:
+        return None
+    whole = found.tallies[-1]
+    return Alarms(whole.comparisons, whole.called, found.rate, found.high, found.refused)
+
+
+def _share(share: float) -> str:
+    return percent(share).removeprefix("+")
+
 
 FORMAT = "perfvcs-ci/1"
 LONGEST = 1e9  # seconds that measuring may have taken

@@ -42,7 +42,7 @@ def command(
 
     from perfvcs.reports import accept as report
     from perfvcs.repository import Repository
-    from perfvcs.text.columns import COLUMNS
+    from perfvcs.text.characters import COLUMNS
 
     asked = [bool(changes), bool(removed), listing]
     if sum(asked) > 1 or not (any(asked) or as_json):

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands import _completion as complete
-from perfvcs.commands._hosts import executing, host_options
-from perfvcs.commands._jobs import job_option
+from perfvcs.commands._options import FilePath, executing, host_options, job_option
 from perfvcs.commands._output import echo
-from perfvcs.commands._paths import FilePath
 
 if TYPE_CHECKING:
     from perfvcs.hosts.tls import Tls
-    from perfvcs.locate.bisection import Bisection
+    from perfvcs.locate.bisect.bisection import Bisection
     from perfvcs.repository import Repository
 
 
@@ -57,16 +55,15 @@ def command(
 
     Exits with 4 if the ends do not differ or several commits remain possible.
     """
+    from perfvcs.check.assignment import RULES_FILE
     from perfvcs.jobs.config import load, seconds
-    from perfvcs.locate.bisection import Asked, bisect, listed
-    from perfvcs.locate.ends import TargetFilter, resolved
+    from perfvcs.locate.bisect.bisection import Asked, bisect, listed
+    from perfvcs.locate.bisect.span import TargetFilter, resolved
     from perfvcs.measure.progress import shown
     from perfvcs.measure.request import Request
-    from perfvcs.reports.bisect import lines
-    from perfvcs.reports.bisect_document import json
-    from perfvcs.reports.suspects import suspected
+    from perfvcs.reports.bisect import lines, suspected
+    from perfvcs.reports.bisectpage import json
     from perfvcs.repository import Repository
-    from perfvcs.rules import RULES_FILE
 
     repository = Repository.find(create=True)
     config = load(repository.project.root / RULES_FILE)
@@ -105,13 +102,12 @@ def _blame(repository: Repository, bisection: Bisection, *, wait: bool, silent: 
     named = bisection.outcome.decision.named if bisection.outcome else ()
     if len(named) != 1 or bisection.target is None:
         return
+    from perfvcs.check.assignment import RULES_FILE
     from perfvcs.jobs.config import load
-    from perfvcs.locate.blame import BlameRequest, blame
-    from perfvcs.locate.blames import store
-    from perfvcs.locate.comparison import BlameMetric
+    from perfvcs.locate.blame.comparison import BlameMetric
+    from perfvcs.locate.blame.search import BlameRequest, blame, store
     from perfvcs.measure.progress import shown
     from perfvcs.reports.blame import lines
-    from perfvcs.rules import RULES_FILE
 
     a, b = bisection.span.commits[named[0] - 1], bisection.span.commits[named[0]]
     exact: BlameMetric = "bytecodes" if bisection.target.metric == "bytecodes" else "auto"

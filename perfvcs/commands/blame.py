@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._completion import blamable
+from perfvcs.commands._options import FilePath
 from perfvcs.commands._output import echo
-from perfvcs.commands._paths import FilePath
 
 if TYPE_CHECKING:
-    from perfvcs.locate.finding import Blame
+    from perfvcs.locate.blame.cause import Blame
 
 
 @click.command()
@@ -44,8 +44,7 @@ def command(
     By default, B is HEAD, A is its parent, and BENCHMARK is the job that changed most. Counts both versions function by function,
     reverts the change of the most suspect function, and measures that version too.
     """
-    from perfvcs.locate.blame import BlameRequest, blame
-    from perfvcs.locate.blames import asked, load, store
+    from perfvcs.locate.blame.search import BlameRequest, asked, blame, load, store
     from perfvcs.measure.progress import shown
     from perfvcs.reports.blame import json, lines, sarif
     from perfvcs.repository import Repository
@@ -57,9 +56,9 @@ def command(
     if stored:
         found = load(repository, a, b, benchmark)
     else:
+        from perfvcs.check.assignment import RULES_FILE
         from perfvcs.jobs.config import load as configuration
         from perfvcs.jobs.config import seconds
-        from perfvcs.rules import RULES_FILE
 
         request = BlameRequest(a, b, benchmark, metric, delta / 100, seconds(budget, "--budget"), prove=not no_proof, wait=wait)  # type: ignore[arg-type]
         with shown(quiet=quiet or as_json or as_sarif) as progress:
@@ -75,6 +74,6 @@ def _write(blame: Blame, output: str) -> None:
     from pathlib import Path
 
     from perfvcs.exchange.delivery import into_file
-    from perfvcs.reports.blamepage import page
+    from perfvcs.reports.blame import page
 
     into_file(Path(output), page(blame).encode("utf-8", "replace"), force=True)

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from perfvcs.commands._against import against
-from perfvcs.commands._bisecting import Bisecting
 from perfvcs.commands._completion import sides
-from perfvcs.commands._hosts import executing, host_options
-from perfvcs.commands._jobs import job_option
-from perfvcs.commands._output import echo
+from perfvcs.commands._options import against, executing, host_options, job_option
+from perfvcs.commands._output import Bisecting, echo
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,11 +155,11 @@ def _measured(
     within: float | None, select: int | None, tls: Tls,
 ) -> Check:  # fmt: skip
     """The check after measuring; what that takes is imported only here."""
+    from perfvcs.check.assignment import RULES_FILE
     from perfvcs.jobs.config import load
     from perfvcs.measure.progress import shown
     from perfvcs.measure.request import Request
     from perfvcs.reports.check import measure
-    from perfvcs.rules import RULES_FILE
 
     request = Request(**asked)  # type: ignore[arg-type]
     config = load(repository.project.root / RULES_FILE)
@@ -186,12 +183,12 @@ def _audit(
     tls: Tls, other: bool,
 ) -> None:  # fmt: skip
     """Measure one revision against itself, and print what all such measurements show."""
+    from perfvcs.check.assignment import RULES_FILE
     from perfvcs.jobs.config import load
     from perfvcs.measure.progress import shown
     from perfvcs.measure.request import Request
     from perfvcs.reports.audit import audit, measure
     from perfvcs.repository import Repository
-    from perfvcs.rules import RULES_FILE
 
     if len(revisions) > 1 or any(".." in revision for revision in revisions):
         raise click.UsageError("--audit takes one revision, which is measured against itself")

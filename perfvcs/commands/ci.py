@@ -11,9 +11,8 @@ import click
 from click.core import ParameterSource
 
 from perfvcs.commands._completion import revisions
-from perfvcs.commands._jobs import job_option
+from perfvcs.commands._options import FilePath, job_option
 from perfvcs.commands._output import echo
-from perfvcs.commands._paths import FilePath
 
 if TYPE_CHECKING:
     from perfvcs.ci.surroundings import Surroundings
@@ -27,7 +26,7 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str) -> float
 
 
 def _name(ctx: click.Context, parameter: click.Parameter, text: str) -> str:  # noqa: ARG001
-    from perfvcs.ci.summary import SAFE_NAME
+    from perfvcs.ci.artifacts import SAFE_NAME
 
     if not SAFE_NAME.fullmatch(text):
         raise click.UsageError(f"--name {text!a:.40} is not a name: take up to 60 letters, digits and . _ -")
@@ -78,14 +77,12 @@ def command(
 
     Exits with 3 if something certainly became worse, with 4 if nothing could be settled, and with 5 if measuring failed.
     """
-    from perfvcs.ci.annotations import obeying_nothing, workflow_commands
-    from perfvcs.ci.artifacts import append, read, write
+    from perfvcs.ci.artifacts import append, lines, read, write
     from perfvcs.ci.artifacts import bundle as write_bundle
     from perfvcs.ci.comment import READABLE, TOKENS
-    from perfvcs.ci.ends import ends
+    from perfvcs.ci.findings import obeying_nothing, workflow_commands
     from perfvcs.ci.loop import LoopRequest, judge
-    from perfvcs.ci.surroundings import Surroundings
-    from perfvcs.ci.terminal import lines
+    from perfvcs.ci.surroundings import Surroundings, ends
     from perfvcs.measure.progress import shown
     from perfvcs.measure.request import Request
     from perfvcs.repository import Repository
@@ -122,9 +119,9 @@ def command(
 
 def _comment(job: Surroundings, verdict: CiVerdict, name: str, *, always: bool) -> str:
     """Write or update the comment on the pull request; what came of it."""
+    from perfvcs.ci.artifacts import comment, marker
     from perfvcs.ci.comment import publish
-    from perfvcs.ci.summary import comment, marker
-    from perfvcs.environment.secrets import hidden
+    from perfvcs.environment.variables import hidden
 
     text = hidden(comment(verdict, name), os.environ)
     return hidden(publish(job, marker(name), text, new=always or verdict.speaks), os.environ)

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perfvcs.commands._against import against
 from perfvcs.commands._completion import revisions
-from perfvcs.commands._hosts import executing, host_options
-from perfvcs.commands._jobs import job_option
+from perfvcs.commands._options import against, executing, host_options, job_option
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
@@ -72,15 +70,15 @@ def command(
     several are measured in turns. A command after -- is measured instead of the jobs in perf.toml, on HEAD in the working tree as
     it stands. An interrupted session keeps its complete blocks.
     """
+    from perfvcs.check.assignment import RULES_FILE
     from perfvcs.git.project import Project
     from perfvcs.jobs.config import load, single
+    from perfvcs.measure.announcement import choose
     from perfvcs.measure.campaign import collect, resume
     from perfvcs.measure.progress import shown
     from perfvcs.measure.request import Request
-    from perfvcs.measure.unfinished import choose
     from perfvcs.reports.text import stored
     from perfvcs.repository import Repository
-    from perfvcs.rules import RULES_FILE
 
     words = click.get_current_context().meta["perfvcs.command"]
     project = Project.find()
@@ -121,8 +119,8 @@ def _selected(
     repository: Repository, config: Config, request: Request, commits: list[str], progress: Progress, sample: int
 ) -> Request:
     """The request without what the changes between the commits cannot touch."""
-    from perfvcs.reports.untouched import selected, steps
-    from perfvcs.state import State
+    from perfvcs.reports.pair import selected, steps
+    from perfvcs.repository.state import State
 
     states = [State(commit) if request.committed else repository.current(commit) for commit in commits]
     return selected(repository, config, request, steps(repository, states, progress), progress, sample)

@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from perfvcs.commands._completion import revisions
-from perfvcs.commands._jobs import job_option
+from perfvcs.commands._options import FilePath, job_option
 from perfvcs.commands._output import echo
-from perfvcs.commands._paths import FilePath
 from perfvcs.text.words import counted
 
 
@@ -81,11 +80,11 @@ def _one_file(table: Path | None, bundle: Path | None, names: tuple[str, ...], j
 
     repository = Repository.find()
     if table is not None:
-        from perfvcs.exchange.table import write
+        from perfvcs.exchange.delivery import write_table
 
-        echo(f"wrote {counted(write(repository, names, jobs, table, force=force), 'value')} to {table}")
+        echo(f"wrote {counted(write_table(repository, names, jobs, table, force=force), 'value')} to {table}")
     if bundle is not None:
-        from perfvcs.exchange.bundle import write as bundled
+        from perfvcs.exchange.delivery import write_bundle as bundled
 
         echo(f"wrote {counted(bundled(repository, names, jobs, bundle, force=force), 'profile')} to {bundle}")
 

@@ -24,7 +24,7 @@ def command(*, restore: bool, as_json: bool) -> None:
     import json
 
     from perfvcs.repository import Repository
-    from perfvcs.store.document import Damaged
+    from perfvcs.store.removal import Damaged
     from perfvcs.text.characters import shorten
 
     repository = Repository.find()
@@ -60,7 +60,7 @@ def _done(restored: Restored) -> list[str]:
 
 def _cure(store: Store) -> str:
     """What helps against the problems of a store."""
-    from perfvcs.store.document import Damaged, Newer
+    from perfvcs.store.removal import Damaged, Newer
 
     tip = None
     try:

@@ -34,8 +34,8 @@ def command(*, squash: str | None) -> None:
 def _prune(repository: Repository) -> None:
     """Remove the virtual environments beyond ``[python] keep``."""
     from perfvcs.jobs.config import kept
-    from perfvcs.lock import Locked
     from perfvcs.measure.pythons import PYTHONS_FOLDER, prune, taken
+    from perfvcs.system.lock import Locked
 
     before = taken(repository.home)
     if not before.size:

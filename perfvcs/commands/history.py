@@ -19,7 +19,7 @@ def command(names: tuple[str, ...], metric: str, number: int | None, *, everythi
 
     Covers all benchmarks, or those whose names begin with BENCHMARK, up to a revision (HEAD) or within a range.
     """
-    from perfvcs.history.meanwhile import meanwhile
+    from perfvcs.history.judging import meanwhile
     from perfvcs.history.overview import overview_of
     from perfvcs.repository import Repository
 
@@ -28,7 +28,7 @@ def command(names: tuple[str, ...], metric: str, number: int | None, *, everythi
     repository = Repository.find()
     found = overview_of(repository, names, metric=metric)
     if as_json:
-        from perfvcs.reports.history_document import json
+        from perfvcs.reports.history import json
 
         listed = found.of_newest(None if everything else number)
         echo(json(found, listed, meanwhile(repository, listed)))

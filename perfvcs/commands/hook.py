@@ -163,7 +163,7 @@ def _waited(project: Project, wanted: Sequence[Push]) -> bool:
     from perfvcs.gate import enter
     from perfvcs.hooks.push import wait, waiting_time
     from perfvcs.measure.progress import shown
-    from perfvcs.text.duration import duration
+    from perfvcs.text.quantity import duration
 
     seconds = waiting_time(project)
     if not seconds:

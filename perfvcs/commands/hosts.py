@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perfvcs.commands._hosts import host_options, present
+from perfvcs.commands._options import host_options, present
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ def command(
     better.rate=higher); see docs/exchange.md.
     """
     from perfvcs.exchange import is_folder
-    from perfvcs.exchange.bundle import is_bundle
+    from perfvcs.exchange.delivery import is_bundle
     from perfvcs.exchange.intake import Intake, renamings
     from perfvcs.exchange.sharing import pull_from
     from perfvcs.exchange.sources import STDIN

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._output import echo
-from perfvcs.text.duration import duration
+from perfvcs.text.quantity import duration
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
@@ -78,10 +78,10 @@ def _adopt(project: Project) -> None:
 
 def _configure(repository: Repository, *, attempt: bool) -> None:
     """Write perf.toml unless it is there; a link there, even one to nothing, is left alone."""
+    from perfvcs.check.assignment import RULES_FILE
     from perfvcs.jobs.proposals import placeholder, proposals
-    from perfvcs.rules import RULES_FILE
+    from perfvcs.system.disk import write
     from perfvcs.text.characters import shorten
-    from perfvcs.wholefile import write
 
     project = repository.project
     path = project.root / RULES_FILE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from perfvcs.commands._completion import revisions
-from perfvcs.commands._jobs import job_option
+from perfvcs.commands._options import job_option
 from perfvcs.commands._output import echo
 
 
@@ -29,12 +29,12 @@ def command(*, delta: float, budget: str, quiet: bool, as_json: bool, **asked: o
 
     Plants one slowdown at a time, in a checkout beside the working tree, in functions that a benchmark runs, costly functions first.
     """
+    from perfvcs.check.assignment import RULES_FILE
     from perfvcs.jobs.config import load, seconds
-    from perfvcs.locate.guard import GuardRequest, guard
+    from perfvcs.locate.blame.guard import GuardRequest, guard
     from perfvcs.measure.progress import shown
-    from perfvcs.reports.mutate import json, lines
+    from perfvcs.reports.select import json, lines
     from perfvcs.repository import Repository
-    from perfvcs.rules import RULES_FILE
 
     repository = Repository.find(create=True)
     request = GuardRequest(delta=delta / 100, budget=seconds(budget, "--budget"), **asked)  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from perfvcs.commands._completion import revisions
-from perfvcs.commands._jobs import job_option
+from perfvcs.commands._options import job_option
 from perfvcs.commands._output import echo
 
 

@@ -9,9 +9,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import click
 
 from perfvcs.commands._completion import revisions
-from perfvcs.commands._jobs import arguments
+from perfvcs.commands._options import FilePath, arguments
 from perfvcs.commands._output import echo
-from perfvcs.commands._paths import FilePath
 from perfvcs.text.words import counted
 
 SUFFIXES = (".json", ".gz", ".z", ".csv", ".perf")

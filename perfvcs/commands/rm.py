@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from perfvcs.commands._completion import revisions
-from perfvcs.commands._jobs import job_option
+from perfvcs.commands._options import job_option
 from perfvcs.commands._output import echo
 
 
@@ -19,7 +19,7 @@ def command(names: tuple[str, ...], jobs: tuple[str, ...], *, dry_run: bool) -> 
     Removed profiles stay in the store's own history. Removing an interrupted session, which `perf status` names, gives up its
     remaining blocks and keeps its profiles.
     """
-    from perfvcs.measure.unfinished import forget, named
+    from perfvcs.measure.announcement import forget, named
     from perfvcs.repository import Repository
 
     repository = Repository.find()

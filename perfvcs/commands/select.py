@@ -6,7 +6,7 @@ import click
 
 from perfvcs.commands._completion import chosen
 from perfvcs.commands._completion import revisions as complete_revisions
-from perfvcs.commands._jobs import job_option
+from perfvcs.commands._options import job_option
 from perfvcs.commands._output import echo
 
 

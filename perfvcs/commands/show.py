@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._completion import benchmarks
+from perfvcs.commands._options import FilePath
 from perfvcs.commands._output import echo
-from perfvcs.commands._paths import FilePath
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from perfvcs.subject import Subject
+    from perfvcs.check.subject import Subject
 
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")  # without one of these a browser would have no window, or take the terminal
 NARROWEST, WIDEST = 40, 400  # columns
@@ -42,9 +42,9 @@ def command(
     names another file. Pictures (.png, .svg) need Chromium.
     """
     from perfvcs.exchange.delivery import into_file
-    from perfvcs.page.export import PAGE_SUFFIX, TEXT, ending, export
+    from perfvcs.pictures.export import PAGE_SUFFIX, TEXT, ending, export
     from perfvcs.reports.show import page_of
-    from perfvcs.wholefile import is_stream
+    from perfvcs.system.disk import is_stream
 
     kind = TEXT if as_text and output is None else PAGE_SUFFIX if output is None else ending(output)
     if as_text and kind != TEXT:
@@ -76,9 +76,8 @@ def _tell(subject: Subject, view: str | None, options: Mapping[str, str]) -> Non
     """Print the drawing, as wide as the terminal; in ASCII where that has no other characters."""
     from shutil import get_terminal_size
 
-    from perfvcs.page.terminal import text
-    from perfvcs.text.columns import COLUMNS, ascii_only
-    from perfvcs.text.sparkline import fits
+    from perfvcs.pictures.export import text
+    from perfvcs.text.characters import COLUMNS, ascii_only, fits
 
     drawn = text(subject, view, options, max(NARROWEST, min(get_terminal_size((COLUMNS, 24)).columns, WIDEST)))
     echo(drawn if fits(sys.stdout.encoding) else ascii_only(drawn))
@@ -86,7 +85,7 @@ def _tell(subject: Subject, view: str | None, options: Mapping[str, str]) -> Non
 
 def _open(path: Path) -> None:
     """Open a page in the browser, where there is a display for one."""
-    from perfvcs.keeper import MARKER
+    from perfvcs.system.children import MARKER
 
     os.environ.pop(MARKER, None)  # the browser stays when we have gone
     missing = sys.platform == "linux" and not any(os.environ.get(name) for name in DISPLAYS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perfvcs.commands._hosts import NEEDS_SCHEDULER, host_options
+from perfvcs.commands._options import NEEDS_SCHEDULER, host_options
 from perfvcs.commands._output import echo
 
 if TYPE_CHECKING:
@@ -49,10 +49,8 @@ def command(
     from perfvcs.site.feed import verified
     from perfvcs.site.forge import given
     from perfvcs.watch.branch import Branch
-    from perfvcs.watch.cycle import Wishes
-    from perfvcs.watch.loop import watch
-    from perfvcs.watch.mail import Mail
-    from perfvcs.watch.webhook import SECRET, Webhook
+    from perfvcs.watch.cycle import Wishes, watch
+    from perfvcs.watch.notice import SECRET, Mail, Webhook
 
     if tls and not scheduler:
         raise click.UsageError(NEEDS_SCHEDULER)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.environment import noise
 from perfvcs.environment.noise import ROOT_FOLDER, Noise, read
-from perfvcs.environment.secrets import without_secrets
+from perfvcs.environment.variables import without_secrets
 from perfvcs.errors import UsageError
 from perfvcs.profile import Environment
 

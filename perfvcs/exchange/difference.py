@@ -1,14 +1,52 @@
-"""What a remote has and this store has not, and the other way round."""
+"""What one store has and another one has not: commits, profiles, and whole folders."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from datetime import datetime
+from itertools import islice
 
 import msgspec
 
-from perfvcs.store.document import PROFILE_PATH
-from perfvcs.store.removal import profile_of
+from perfvcs.errors import UsageError
+from perfvcs.git.bare import Bare
+from perfvcs.git.project import Project
+from perfvcs.store import EMPTY_TREE
+from perfvcs.store.removal import PROFILE_PATH, profile_of
+
+
+class ProfileSelection(msgspec.Struct, frozen=True):
+    """Profiles of some commits: the ``last`` N ancestors of HEAD that have any, those committed ``since`` a moment, or both."""
+
+    project: Project
+    last: int | None = None
+    since: str | None = None
+
+    @classmethod
+    def of(cls, project: Project, last: int | None, since: str | None) -> ProfileSelection:
+        """The selection that options name; raises UsageError."""
+        if since is not None:
+            try:
+                since = datetime.fromisoformat(since).isoformat()
+            except ValueError:
+                raise UsageError(f"{since!a:.40} is not a date: write it like 2026-11-20, or 2026-11-20T09:30") from None
+        return cls(project, last, since)
+
+    def of_paths(self, paths: Iterable[str]) -> set[str]:
+        """Those of some paths of profiles that are chosen."""
+        found = set(paths)
+        if self.last is None and self.since is None:
+            return found
+        commits = {path.split("/")[1] for path in found}
+        if self.since is not None:
+            listed = self.project.git("rev-list", "--all", "HEAD", f"--since={self.since}")
+            commits.intersection_update(listed.split())
+        if self.last is not None:
+            commits = set(islice((commit for commit in self.project.walk("HEAD") if commit in commits), self.last))
+        return {path for path in found if path.split("/")[1] in commits}
+
 
 PLAIN_MODE = "100644"
 MODE_NAMES = {"120000": "a symbolic link", "160000": "a submodule", "100755": "an executable file"}
@@ -53,3 +91,38 @@ class StoreDifference(msgspec.Struct):
             self.there[path] = their
         if our and not their and PROFILE_PATH.fullmatch(path):
             self.here[path] = our
+
+
+TREE_MODE = "040000"
+WORTHWHILE_FILES = 10_000  # git fast-import searches one of 4,451 lists of names for each file: below, that takes no time
+
+
+def whole(git: Bare, tip: str | None, head: str, changes: Mapping[str, str | bytes | None]) -> dict[str, str]:
+    """The ids of trees of ``head``, by path, that say the same as ``changes`` say file by file, in folders that ``tip`` does not have.
+
+    None of them is within another one. Raises GitFailed.
+    """
+    found: dict[str, str] = {}
+    torn: set[str] = set()
+    others = dict(changes)
+    with closing(git.fields("diff-tree", "-r", "-t", "-z", "--no-renames", tip or EMPTY_TREE, head, "--")) as fields:
+        for properties in fields:
+            old_mode, mode, _, new, _ = properties.decode().removeprefix(":").split(" ")
+            path = os.fsdecode(next(fields))
+            if mode == TREE_MODE:
+                if not old_mode.strip("0"):
+                    found[path] = new
+            elif mode == PLAIN_MODE and others.get(path) == new:
+                del others[path]
+            else:
+                torn.update(above(path))
+    for path in others:  # what is not in head, or differs there
+        torn.update(above(path))
+    entire = {path: tree for path, tree in found.items() if path not in torn}
+    return {path: tree for path, tree in entire.items() if entire.keys().isdisjoint(above(path))}
+
+
+def above(path: str) -> Iterator[str]:
+    """The folders that a path is in, the nearest first."""
+    while path := path.rpartition("/")[0]:
+        yield path

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from perfvcs.errors import PerfError, UsageError
-from perfvcs.exchange import spread
-from perfvcs.exchange.sources import STDIN, ImportSources, Source, session_of
+from perfvcs.exchange.sources import FORMAT, STDIN, ImportSources, Source, joined, session_of
 from perfvcs.formats import UNKNOWN, NoResults, UnreadableFile, content, decode_all, read_all
-from perfvcs.git.dates import OBJECT_ID, CommitDates
-from perfvcs.store.document import path_of
+from perfvcs.git.ancestry import OBJECT_ID, CommitDates
+from perfvcs.profile.validity import MAX_PROFILE, Malformed
+from perfvcs.store.removal import path_of
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted
-from perfvcs.validity import MAX_PROFILE, Malformed
 
 if TYPE_CHECKING:
     from perfvcs.profile import Profile
@@ -177,7 +176,7 @@ class Intake:
 
     def _read(self, source: Source) -> Iterator[Profile]:
         if source.parts:
-            found = decode_all(spread.joined(source.parts), str(source.path), spread.FORMAT, self.options, name=self.name)
+            found = decode_all(joined(source.parts), str(source.path), FORMAT, self.options, name=self.name)
         elif source.path == STDIN:
             document = sys.stdin.buffer.read(MAX_PROFILE + 1)
             if len(document) > MAX_PROFILE:

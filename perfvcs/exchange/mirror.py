@@ -8,21 +8,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from perfvcs import wholefile
-from perfvcs.descriptors import entries, make_folder, remove
 from perfvcs.errors import PerfError
-from perfvcs.exchange import folders
+from perfvcs.exchange import difference
 from perfvcs.exchange.difference import StoreDifference
 from perfvcs.git.bare import Bare, Fault, GitFailed
 from perfvcs.git.remote import SETTINGS_NAME, Remote, RemoteFailed
 from perfvcs.git.stream import Import, blob_id
-from perfvcs.lock import hold
 from perfvcs.store import EMPTY_TREE, STORE_FORMAT, Store
-from perfvcs.store.document import Damaged
-from perfvcs.store.failures import refused, unwritable
+from perfvcs.store.locks import refused, unwritable
 from perfvcs.store.removal import LARGEST_REMOVAL as SMALL
 from perfvcs.store.removal import REMOVED_FOLDER as REMOVED
-from perfvcs.store.removal import place_of
+from perfvcs.store.removal import Damaged, place_of
+from perfvcs.system import disk
+from perfvcs.system.disk import entries, make_folder, remove
+from perfvcs.system.lock import hold
 
 REFERENCE = "refs/perf/profiles"  # of a remote
 REMOTES_FOLDER = "remotes"  # in .perf
@@ -113,14 +112,14 @@ class Mirror:
         except GitFailed:
             self._forget()
         if (known / "config").read_bytes() != CONFIG:
-            wholefile.write(known / "config", CONFIG)
+            disk.write(known / "config", CONFIG)
         seen = [(commit, reference) for line in listed.split("\n") for commit, space, reference in [line.partition(" ")] if space]
         for _, reference in seen:
             if not reference.startswith(KEPT_REFERENCES):
                 self._known.run("update-ref", "-d", reference)
         # each commit that is kept is as far as we look back
         shallow = sorted({commit for commit, reference in seen if reference.startswith(KEPT_REFERENCES)})
-        wholefile.write(known / "shallow", "".join(f"{commit}\n" for commit in shallow).encode())
+        disk.write(known / "shallow", "".join(f"{commit}\n" for commit in shallow).encode())
 
     def _sweep(self) -> None:
         """Remove what one exchange needs, and what git's killed processes leave; nobody else is here."""
@@ -139,7 +138,7 @@ class Mirror:
 
     def _make(self, git: Bare) -> None:
         git.run("-c", "init.defaultBranch=main", "init", "--quiet", "--bare", "--template=", str(git.path))
-        wholefile.write(git.path / "config", CONFIG)
+        disk.write(git.path / "config", CONFIG)
 
     def last(self, remote: Remote) -> str | None:
         """The commit that a remote had when it was last seen."""
@@ -261,9 +260,9 @@ class Mirror:
         """A commit with these changes on top of a remote's, or the first one: each path gets a blob, or a document, or goes."""
         branch = "refs/outgoing/tip"
         self._known.run("update-ref", "-d", branch)
-        head = self._store.head() if len(changes) > folders.WORTHWHILE_FILES else None
-        trees = folders.whole(self.reading, tip, head, changes) if head else {}
-        changes = {path: found for path, found in changes.items() if trees.keys().isdisjoint(folders.above(path))}
+        head = self._store.head() if len(changes) > difference.WORTHWHILE_FILES else None
+        trees = difference.whole(self.reading, tip, head, changes) if head else {}
+        changes = {path: found for path, found in changes.items() if trees.keys().isdisjoint(difference.above(path))}
         with closing(Import(self._known, branch)) as stream:
             blobs = {path: stream.blob(found) if isinstance(found, bytes) else found for path, found in changes.items()}
             first = {} if tip else {"format": stream.blob(STORE_FORMAT)}

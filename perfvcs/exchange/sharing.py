@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.errors import UsageError
+from perfvcs.exchange.difference import ProfileSelection
 from perfvcs.exchange.mirror import REFERENCE, Mirror
-from perfvcs.exchange.pull import Pulled, pull
-from perfvcs.exchange.push import Pushed, push
-from perfvcs.exchange.selection import ProfileSelection
+from perfvcs.exchange.transfer import Pulled, Pushed, pull, push
 from perfvcs.git.remote import NoRemote, Remote
-from perfvcs.store.document import PROFILE_PATH
+from perfvcs.store.removal import PROFILE_PATH
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:

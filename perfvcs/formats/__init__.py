@@ -19,12 +19,11 @@ from typing import Any, ClassVar, Literal, Protocol, cast, get_origin, get_type_
 from msgspec.structs import replace
 
 from perfvcs.errors import UsageError, nearest
-from perfvcs.foreign import at_most
-from perfvcs.formats._compression import expanded
-from perfvcs.formats._foreign import UNKNOWN, NoResults
+from perfvcs.formats._foreign import UNKNOWN, NoResults, expanded
 from perfvcs.plugins import build, find, names
 from perfvcs.profile import Profile
-from perfvcs.validity import MAX_PROFILE, Malformed
+from perfvcs.profile.validity import MAX_PROFILE, Malformed
+from perfvcs.system.foreign import at_most
 
 __all__ = [
     "UNKNOWN",

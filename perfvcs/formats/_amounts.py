@@ -12,9 +12,9 @@ import msgspec
 from perfvcs.formats._blocks import ResourceBlock, text
 from perfvcs.formats._foreign import counted, grouped
 from perfvcs.formats._metric import BETTER, METRIC_KINDS, metric, usable
-from perfvcs.formats._written import WrittenNumber, common_unit, converted, written
+from perfvcs.formats._table import WrittenNumber, common_unit, converted, written
 from perfvcs.profile import Metric, Resources, Stacks
-from perfvcs.validity import INTEGER_COLUMNS, MAX_INTEGER, MAX_NAME, MAX_STACKS, Malformed
+from perfvcs.profile.validity import INTEGER_COLUMNS, MAX_INTEGER, MAX_NAME, MAX_STACKS, Malformed
 
 METRIC_NAMES = {"time delta": "duration"}  # of metrics, where Perun's word for it is not the usual one
 DEFAULT_UNITS = {"time": "s", "mixed": "us", "memory": "B"}  # where the header names none

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from perfvcs.validity import MAX_NAME, MAX_ROWS, Malformed
+from perfvcs.profile.validity import MAX_NAME, MAX_ROWS, Malformed
 
 MAX_KEYS = 1000  # different fields of resources
 

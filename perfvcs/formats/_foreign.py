@@ -4,18 +4,68 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+import zlib
+from collections.abc import Container, Iterable, Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, NamedTuple
+from xml.parsers import expat
 
 import msgspec
 
-from perfvcs.foreign import UNDECODABLE
 from perfvcs.profile import Collected
-from perfvcs.validity import MAX_INTEGER, Malformed
+from perfvcs.profile.validity import MAX_INTEGER, Malformed
+from perfvcs.system.foreign import MAX_DEPTH, UNDECODABLE
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+GZIP = b"\x1f\x8b"
+RATIO = 200  # of what is packed by its size; that of measurements is below 50
+HARMLESS_BYTES = 1 << 24  # bytes inside that are fine whatever the ratio
+CHUNK_BYTES = 1 << 20  # bytes at a time
+EITHER = 32 + zlib.MAX_WBITS  # zlib finds out which of its two containers it is
+
+
+def expanded(document: bytes, most: int, *, partly: bool = False) -> bytes:
+    """The content of a document that is compressed by gzip or zlib; any other document as it is.
+
+    Of more than ``most`` bytes no more are made: it is refused, or, where ``partly`` holds, cut off, as the document itself may be. So
+    is one that is over ``RATIO`` times as large inside, unless it is small. Raises Malformed.
+    """
+    if not _is_compressed(document):
+        return document
+    bound = min(most, max(HARMLESS_BYTES, RATIO * len(document)))
+    content = BytesIO()  # gives what it holds without another copy
+    rest = document
+    try:
+        while rest:  # a gzip file may have several members
+            engine = zlib.decompressobj(EITHER)
+            while not engine.eof and content.tell() <= bound:
+                piece = engine.decompress(rest, CHUNK_BYTES)
+                rest = engine.unconsumed_tail
+                if partly:
+                    return piece[:most]
+                if not piece and not engine.eof:
+                    raise Malformed("the compressed document ends too early: copy it again")
+                content.write(piece)
+            if content.tell() > most:
+                raise Malformed(f"the compressed document has over {most:,} bytes inside: split it")
+            if content.tell() > bound:
+                raise Malformed(f"the compressed document is over {RATIO} times as large inside: unpack it first")
+            rest = engine.unused_data
+    except zlib.error as error:
+        raise Malformed(f"the compressed document is damaged ({error}): copy it again") from None
+    return content.getvalue()
+
+
+def _is_compressed(document: bytes) -> bool:
+    """By gzip's mark, or by the two bytes of zlib, which no JSON and no text table begins with."""
+    if document.startswith(GZIP):
+        return True
+    return len(document) > 2 and document[0] == 0x78 and document[1] in (0x01, 0x5E, 0x9C, 0xDA)
+
 
 MAX_FOREIGN = 1 << 28  # bytes of a document that becomes far more bytes of Python objects
 SMALL = 1 << 31
@@ -130,4 +180,42 @@ def counted(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     starts = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
     found = np.empty_like(order)
     found[order] = np.arange(len(keys)) - np.repeat(starts, np.diff(starts, append=len(keys)))
+    return found
+
+
+class Element(NamedTuple):
+    """The name and the attributes of an element, and the elements around it, the outermost first."""
+
+    name: str
+    attributes: dict[str, str]
+    around: tuple[Element, ...]
+
+
+def elements(document: bytes, wanted: Container[str]) -> list[Element]:
+    """The elements of some names, in their order; texts are left out.
+
+    A document type, which is where entities are declared, is refused. Raises Malformed with line and column.
+    """
+    found: list[Element] = []
+    stack: list[Element] = []
+    parser = expat.ParserCreate("utf-8")  # whatever encoding it names, which may be any word
+
+    def refuse(*_: object) -> None:
+        raise Malformed(f"line {parser.CurrentLineNumber}: it has a document type, whose entities are not read: take it out")
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        if len(stack) >= MAX_DEPTH:
+            raise Malformed(f"line {parser.CurrentLineNumber}: it is nested deeper than {MAX_DEPTH} levels")
+        stack.append(Element(name, attributes, tuple(stack)))
+        if name in wanted:
+            found.append(stack[-1])
+
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda _: stack.pop()
+    try:
+        parser.Parse(bounded(document), True)
+    except expat.ExpatError as error:
+        raise Malformed(f"line {error.lineno}, column {error.offset}: {expat.ErrorString(error.code)}") from None
     return found

@@ -12,12 +12,12 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from perfvcs import environment
-from perfvcs.foreign import UNDECODABLE
 from perfvcs.formats._foreign import UNKNOWN, NoResults, bounded, collected, numbers_only, undecodable
 from perfvcs.formats._metric import usable
 from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources
-from perfvcs.units import Base, base
-from perfvcs.validity import MAX_NAME, Malformed
+from perfvcs.profile.units import Base, base
+from perfvcs.profile.validity import MAX_NAME, Malformed
+from perfvcs.system.foreign import UNDECODABLE
 
 COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # What tools say of values that they do not keep: parts of a metric's name, recorded beside the mean and never judged.
@@ -257,3 +257,37 @@ def _said(value: object) -> str:
 def tells(head: bytes, *keys: str) -> bool:
     """Whether the beginning of a JSON document has all of some keys."""
     return all(re.search(rb'"%s"\s*:' % re.escape(key).encode(), head) for key in keys)
+
+
+MILLI = 1e3
+
+
+class Statistics(msgspec.Struct):
+    """Of one task; names differ between versions."""
+
+    samples: list[ReadingValue] | None = None
+    mean: ReadingValue = None
+    sd: ReadingValue = None
+    median: ReadingValue = None
+    p50: ReadingValue = None
+    min: ReadingValue = None
+    max: ReadingValue = None
+    p75: ReadingValue = None
+    p99: ReadingValue = None
+    sampleCount: ReadingValue = None
+    samplesCount: ReadingValue = None
+
+
+def columns(stats: Statistics) -> dict[str, list[ReadingValue]]:
+    """The samples as iterations; where they were not written, the mean."""
+    if stats.samples:
+        return {"wall": [_seconds(value) for value in stats.samples]}
+    return summary(
+        "wall", _seconds(stats.mean), deviation=_seconds(stats.sd), median=_seconds(stats.p50 if stats.median is None else stats.median),
+        least=_seconds(stats.min), largest=_seconds(stats.max), p75=_seconds(stats.p75), p99=_seconds(stats.p99),
+        samples=stats.samplesCount if stats.sampleCount is None else stats.sampleCount,
+    )  # fmt: skip
+
+
+def _seconds(value: ReadingValue) -> ReadingValue:
+    return None if value is None else value / MILLI

@@ -4,12 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
+from typing import NamedTuple
 
 from perfvcs.formats._foreign import UNKNOWN, NoResults, collected
 from perfvcs.formats._readings import moment
 from perfvcs.profile import Environment, Job, Metric, Profile, Resources, Stacks
-from perfvcs.units import base
-from perfvcs.validity import MAX_NAME, Malformed
+from perfvcs.profile.units import base
+from perfvcs.profile.validity import MAX_NAME, Malformed
+
+
+class Unfolded(NamedTuple):
+    """Stacks, root first, each with what was counted of it in a unit."""
+
+    metric: str
+    unit: str
+    stacks: list[tuple[list[str], float]]
+
+
+def unfolded(profile: Profile) -> Unfolded:
+    """The stacks of all executions, with the first metric that rows with stacks have; raises Malformed where there are none."""
+    rows, table = profile.resources, profile.stacks
+    if table is None or rows.trace is None:
+        raise Malformed("the profile has no call stacks: choose one of the collector samples, or of instructions, with --job")
+    for metric, column in rows.metrics.items():
+        counted: dict[int, float] = {}
+        for trace, value in zip(rows.trace, column, strict=True):
+            if trace >= 0 and value:
+                counted[trace] = counted.get(trace, 0.0) + value
+        if counted:
+            frames = table.frames
+            stacks = [([frames[number] for number in table.stacks[trace]], value) for trace, value in counted.items()]
+            return Unfolded(metric, profile.metrics[metric].unit, stacks)
+    raise Malformed("the profile's call stacks have no values")
+
 
 MOST_FRAMES = 20_000_000  # frames of all different stacks together
 SAMPLES = "samples"  # how often a stack was seen; everything else has a unit

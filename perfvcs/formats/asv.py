@@ -4,19 +4,185 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import product
+from itertools import groupby, product
 from math import prod
-from typing import Any, ClassVar, Literal
+from statistics import median
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import msgspec
 
-from perfvcs.formats._asv_kinds import KIND_METRICS, TRACKED, VERSION_DIGITS
 from perfvcs.formats._foreign import bounded, parsed
+from perfvcs.formats._metric import benchmarks, written
 from perfvcs.formats._readings import Reading, ReadingValue, machine, profile_of, shaped, sized
-from perfvcs.profile import Environment, Profile
-from perfvcs.validity import Malformed
+from perfvcs.profile import Environment, Metric, Profile
+from perfvcs.profile.validity import Malformed
+
+# by how the names of benchmarks begin; asv takes less for better of all of them
+KIND_METRICS = {
+    "time": ("wall", Metric("s")), "timeraw": ("wall", Metric("s")), "mem": ("memory", Metric("B")),
+    "peakmem": ("maxrss", Metric("B")),
+}  # fmt: skip
+TRACKED = ("value", Metric(""))
+RESULT_COLUMNS = (
+    "result",
+    "params",
+    "version",
+    "started_at",
+    "duration",
+)  # in files of version 1 only the first two, by their names
+VERSION_DIGITS = 8  # digits of a benchmark's version
+
+WRITTEN_COLUMNS = (*RESULT_COLUMNS, "samples")
+UNIT_PATTERN = re.compile(r"([^@(]+?)(?: @([0-9a-f]{8}))?(?:\((.*)\))?", re.DOTALL)
+KIND_WORDS = {metric: word for word, (metric, _) in KIND_METRICS.items() if word != "timeraw"} | {TRACKED[0]: "track"}
+KINDS = {"time": ("time", "seconds"), "mem": ("memory", "bytes"), "peakmem": ("peakmemory", "bytes"), "track": ("track", "unit")}
+MACHINE_NAMES = {"os": "os", "arch": "machine", "cpu": "cpu", "num_cpu": "processors", "ram": "memory"}  # asv's fields and ours
+UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")  # in the name of a folder
+
+
+@dataclass
+class Grid:
+    """The samples of a benchmark by its arguments, as one text, and its size; ``word`` is asv's for its kind."""
+
+    word: str
+    version: str | None
+    samples: dict[tuple[str | None, ReadingValue], list[float]] = field(default_factory=dict)
+
+    @property
+    def axes(self) -> list[list[Any]]:
+        """The arguments and the sizes that there are."""
+        return [list(dict.fromkeys(key[number] for key in self.samples)) for number in (0, 1)]
+
+    @property
+    def params(self) -> list[list[str]]:
+        """Those of them that are parameters, as texts."""
+        return [[f"{value:g}" if isinstance(value, float) else value for value in axis] for axis in self.axes if axis != [None]]
+
+    def columns(self, moment: int) -> list[Any]:
+        """The columns of a file: a value, and the samples, of each combination."""
+        cells = [self.samples.get(key) for key in product(*self.axes)]
+        return [[median(cell) if cell else None for cell in cells], self.params, self.version, moment, None, cells]
+
+
+@dataclass
+class CommitResults:
+    """What was measured of a commit in an environment; ``moment`` is when, in ms since 1970."""
+
+    commit: str
+    environment: Environment
+    moment: int
+    grids: dict[str, Grid]
+
+    @classmethod
+    def of(cls, profiles: Iterable[Profile]) -> CommitResults:
+        """Profiles of a commit in an environment; samples of one benchmark in several of them are put together. Raises Malformed."""
+        first, *more = profiles
+        started = first.collected.started
+        moment = round(datetime.fromisoformat(started).timestamp() * 1000) if started else 0
+        found = cls(first.commit, first.environment, moment, {})
+        for profile in (first, *more):
+            found._add(profile)
+        if not found.grids:
+            raise Malformed(f"the profile has none of the metrics that asv knows: {', '.join(KIND_WORDS)}")
+        return found
+
+    def _add(self, profile: Profile) -> None:
+        job = profile.job
+        for one in benchmarks(profile):
+            if (word := KIND_WORDS.get(one.metric)) is None:
+                continue
+            # a job's whole program is named as the job is, which others with other arguments may be, too
+            uid = one.uid if job.collector == "asv" else job.label if one.uid == job.name else f"{job.label}.{one.uid}"
+            name, version, given = _parts(uid, word)
+            self.grids.setdefault(name, Grid(word, version)).samples.setdefault((given, one.size), []).extend(one.values)
+
+    @property
+    def machine(self) -> str:
+        """The name of the machine, fit for a folder."""
+        known = self.environment.notes | self.environment.fields
+        return UNSAFE.sub("-", known.get("host") or known.get("machine") or "").strip("-.")[:80] or "unknown"
+
+    @property
+    def env_name(self) -> str:
+        """The name of the environment, which others on the same machine do not have."""
+        return f"perfvcs-{self.environment.fingerprint[:VERSION_DIGITS]}".rstrip("-")
+
+    def encode(self, *, machine: str = "") -> bytes:
+        """The file of version 2, with the name that asv looks for in a folder of a ``machine``."""
+        fields = self.environment.fields | ({"machine": machine} if machine else {})
+        return written({
+            "commit_hash": self.commit, "env_name": self.env_name, "date": self.moment, "params": fields,
+            "python": fields.get("python", ""), "requirements": {}, "env_vars": {}, "result_columns": list(WRITTEN_COLUMNS),
+            "results": {name: grid.columns(self.moment) for name, grid in self.grids.items()}, "durations": {}, "version": 2,
+        })  # fmt: skip
+
+
+@dataclass
+class Description:
+    """What asv has to know of a benchmark: all its parameters, and the version that was measured last."""
+
+    newest: int = -1
+    word: str = ""
+    version: str | None = None
+    params: list[list[str]] = field(default_factory=list)
+
+    def add(self, grid: Grid, moment: int) -> None:
+        """Take over what was measured at a moment."""
+        if len(grid.params) == len(self.params):
+            self.params = [list(dict.fromkeys([*known, *now])) for known, now in zip(self.params, grid.params, strict=True)]
+        elif moment > self.newest:  # with other parameters it is another benchmark
+            self.params = grid.params
+        if moment > self.newest:
+            self.newest, self.word, self.version = moment, grid.word, grid.version
+
+    def fields(self, name: str) -> dict[str, Any]:
+        """As benchmarks.json has them."""
+        kind, unit = KINDS[self.word]
+        names = [f"param{place}" for place in range(1, len(self.params) + 1)]
+        return {"name": name, "type": kind, "unit": unit, "params": self.params, "param_names": names,
+                "version": self.version or "perfvcs", "code": "", "timeout": 60.0}  # fmt: skip
+
+
+def files(profiles: Iterable[Profile]) -> Iterator[tuple[str, bytes]]:
+    """The files by their paths; in memory are the profiles of one commit at a time. Raises Malformed."""
+    known: dict[str, Description] = {}
+    machines: dict[str, dict[str, Any]] = {}
+    for _, of_commit in groupby(profiles, key=lambda profile: profile.commit):
+        by_environment: dict[str, list[Profile]] = {}
+        for profile in of_commit:
+            by_environment.setdefault(profile.environment.fingerprint, []).append(profile)
+        for together in by_environment.values():
+            found = CommitResults.of(together)
+            fields = found.environment.notes | found.environment.fields
+            machines[found.machine] = {
+                "machine": found.machine, "version": 1, **{word: fields.get(ours, "") for word, ours in MACHINE_NAMES.items()}
+            }  # fmt: skip
+            for name, grid in found.grids.items():
+                known.setdefault(name, Description()).add(grid, found.moment)
+            yield f"{found.machine}/{found.commit[:VERSION_DIGITS]}-{found.env_name}.json", found.encode(machine=found.machine)
+    for name, about in machines.items():
+        yield f"{name}/machine.json", written(about)
+    yield "benchmarks.json", written({**{name: about.fields(name) for name, about in known.items()}, "version": 2})
+
+
+class _AsvUnit(NamedTuple):
+    """The parts of a unit's id, as the reader joined them."""
+
+    name: str
+    version: str | None = None
+    arguments: str | None = None
+
+
+def _parts(uid: str, word: str) -> _AsvUnit:
+    """The parts of an id. A unit that is not asv's gets a name that says its kind."""
+    match = UNIT_PATTERN.fullmatch(uid)
+    if match and KIND_METRICS.get(match[1].rpartition(".")[2].partition("_")[0], TRACKED) == KIND_METRICS.get(word, TRACKED):
+        return _AsvUnit(match[1], match[2], match[3])
+    before, dot, last = uid.rpartition(".")
+    return _AsvUnit(f"{before}{dot}{word}_{last}" if last.isidentifier() else f"{uid}.{word}")
+
 
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 SIGNATURE = re.compile(rb'"commit_hash"\s*:')
@@ -76,13 +242,11 @@ class Asv:
 
     def encode(self, profile: Profile) -> bytes:
         """A file of version 2 with the samples of what asv has a word for; raises Malformed where there is nothing of that."""
-        from perfvcs.formats._asv_results import CommitResults
 
         return CommitResults.of([profile]).encode()
 
     def folder(self, profiles: Iterable[Profile]) -> Iterator[tuple[str, bytes]]:
         """The files of ``results/`` by their paths; profiles of a commit follow each other. Raises Malformed as ``encode`` does."""
-        from perfvcs.formats._asv_results import files
 
         return files(profiles)
 

@@ -13,7 +13,7 @@ from perfvcs.errors import nearest
 from perfvcs.formats._metric import metric, usable
 from perfvcs.formats._readings import Reading, ReadingValue, profile_of, summary, typed
 from perfvcs.profile import Metric, Profile
-from perfvcs.validity import Malformed
+from perfvcs.profile.validity import Malformed
 
 SIGNATURE = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*\{\s*"(?:lower_|upper_)?value"\s*:')
 NANO = 1e9
@@ -79,7 +79,7 @@ class Bencher:
 
     def encode(self, profile: Profile) -> bytes:
         """The mean of each unit, size and metric; wall time is latency, in nanoseconds. Raises Malformed without values."""
-        from perfvcs.formats._rounds import benchmarks, written
+        from perfvcs.formats._metric import benchmarks, written
 
         names = {ours.name: (theirs, ours.divisor) for theirs, ours in MEASURES.items()}
         found: dict[str, dict[str, dict[str, float]]] = {}

@@ -12,7 +12,7 @@ from perfvcs.formats._metric import usable
 from perfvcs.formats._readings import lines_of
 from perfvcs.formats._stacks import CountedStacks, frame
 from perfvcs.profile import Profile
-from perfvcs.validity import Malformed
+from perfvcs.profile.validity import Malformed
 
 NUMBER = r"(?:\*|[-+]?(?:0x[0-9a-f]{1,16}|[0-9]{1,18}))"  # positions are also the same as before, or relative to it
 COST = re.compile(f"{NUMBER}(?: {NUMBER})*")

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from perfvcs.formats._foreign import Element, elements
 from perfvcs.formats._readings import Reading, ReadingValue, number, profile_of
-from perfvcs.formats._xml import Element, elements
 from perfvcs.profile import Metric, Profile
-from perfvcs.validity import Malformed
+from perfvcs.profile.validity import Malformed
 
 METRICS = {"wall": Metric("s")}
 SIGNATURE = re.compile(rb"<(?:Catch|Catch2TestRun|BenchmarkResults)[ >]")

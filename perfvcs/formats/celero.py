@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from perfvcs.formats._columns import rows
 from perfvcs.formats._readings import Reading, ReadingValue, number, profile_of, summary
+from perfvcs.formats._table import rows
 from perfvcs.profile import Metric, Profile
 
 METRICS = {"wall": Metric("s"), "memory": Metric("B", "none"), "loops": Metric("", "none")}

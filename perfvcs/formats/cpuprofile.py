@@ -11,7 +11,7 @@ import msgspec
 from perfvcs.formats._readings import tells, typed
 from perfvcs.formats._stacks import SAMPLES, CountedStacks, frame
 from perfvcs.profile import Profile
-from perfvcs.validity import Malformed
+from perfvcs.profile.validity import Malformed
 
 BUSY = "busy"
 IDLE = "(idle)"

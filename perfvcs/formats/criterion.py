@@ -10,7 +10,7 @@ import msgspec
 
 from perfvcs.formats._readings import Reading, ReadingValue, lines_of, number, profile_of, quantity, summary, tells, typed
 from perfvcs.profile import Metric, Profile
-from perfvcs.validity import Malformed
+from perfvcs.profile.validity import Malformed
 
 METRICS = {"wall": Metric("s"), "loops": Metric("", "none")}
 COMPLETE = "benchmark-complete"

@@ -15,8 +15,8 @@ from perfvcs.formats._foreign import UNKNOWN, bounded, collected, counted, group
 from perfvcs.formats._metric import described, distinct, heading, metric
 from perfvcs.formats._table import Parser, TextTable, integer, number
 from perfvcs.profile import Design, Job, Metric, Profile, Resources
+from perfvcs.profile.validity import Malformed
 from perfvcs.text.characters import armed, disarmed
-from perfvcs.validity import Malformed
 
 GUESSES = {
     "uid": ("uid", "function", "benchmark", "test", "name", "command"),

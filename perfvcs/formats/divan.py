@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from perfvcs.formats._readings import Reading, ReadingValue, lines_of, number, profile_of, summary
-from perfvcs.formats._written import converted, written
+from perfvcs.formats._table import converted, written
 from perfvcs.profile import Metric, Profile
-from perfvcs.validity import Malformed
+from perfvcs.profile.validity import Malformed
 
 METRICS = {"wall": Metric("s")}
 SIGNATURE = re.compile("^.* fastest +│ slowest +│ median +│ mean +│ samples +│ iters *\\r?$".encode(), re.MULTILINE)

@@ -9,7 +9,7 @@ from typing import ClassVar
 from perfvcs.formats._readings import lines_of, number
 from perfvcs.formats._stacks import SAMPLES, CountedStacks
 from perfvcs.profile import Profile
-from perfvcs.validity import Malformed
+from perfvcs.profile.validity import Malformed
 
 FOLDED_LINE = re.compile(rb"(?:[^\s{][^\n]*)? [0-9]+(?:\.[0-9]+)?")
 
@@ -42,7 +42,7 @@ class Folded:
 
     def encode(self, profile: Profile) -> bytes:
         """A line for each stack, with the first metric that stacks have; times are in microseconds. Raises Malformed without stacks."""
-        from perfvcs.formats._unfolded import unfolded
+        from perfvcs.formats._stacks import unfolded
 
         found = unfolded(profile)
         times = 1e6 if found.unit == "s" else 1.0

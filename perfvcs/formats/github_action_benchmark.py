@@ -15,7 +15,7 @@ import msgspec
 from perfvcs.formats._foreign import NoResults, bounded
 from perfvcs.formats._readings import COMMIT_ID, Reading, ReadingValue, profile_of, quantity, tells, typed
 from perfvcs.profile import Metric, Profile
-from perfvcs.validity import Malformed
+from perfvcs.profile.validity import Malformed
 
 BEFORE = re.compile(rb"\s*window\.BENCHMARK_DATA\s*=\s*")
 HIGHER = ("benchmarkjs", "pytest", "customBiggerIsBetter")  # tools whose values are rates, as the action takes them
@@ -63,7 +63,7 @@ class GithubActionBenchmark:
 
     def encode_all(self, profiles: Iterable[Profile]) -> bytes:
         """The history of several profiles, the entries of each suite in the order of time; else as ``encode``."""
-        from perfvcs.formats._rounds import written
+        from perfvcs.formats._metric import written
 
         suites: dict[str, list[dict[str, Any]]] = {}
         for profile in profiles:
@@ -98,7 +98,7 @@ class GithubActionBenchmark:
 
 def _entries(profile: Profile) -> Iterator[tuple[str, dict[str, Any]]]:
     """The entries of a profile with their suites: the means of all that is judged."""
-    from perfvcs.formats._rounds import judged
+    from perfvcs.formats._metric import judged
 
     found = judged(profile)
     several = len({one.metric for one in found}) > 1

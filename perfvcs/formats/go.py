@@ -11,8 +11,8 @@ from typing import ClassVar
 from perfvcs.formats._metric import usable
 from perfvcs.formats._readings import Reading, ReadingValue, lines_of, machine, number, profile_of, sized
 from perfvcs.profile import Metric, Profile
-from perfvcs.units import base
-from perfvcs.validity import Malformed
+from perfvcs.profile.units import base
+from perfvcs.profile.validity import Malformed
 
 METRICS = {"wall": Metric("s"), "allocated": Metric("B/op"), "allocs": Metric("allocs/op"), "throughput": Metric("B/s", "higher")}
 PER_OPERATION = {"ns/op": "wall", "B/op": "allocated", "allocs/op": "allocs"}

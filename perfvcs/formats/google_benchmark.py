@@ -12,8 +12,8 @@ import msgspec
 from perfvcs.formats._metric import usable
 from perfvcs.formats._readings import Reading, machine, profile_of, shaped, sized, tells, typed
 from perfvcs.profile import Metric, Profile
-from perfvcs.units import base
-from perfvcs.validity import Malformed
+from perfvcs.profile.units import base
+from perfvcs.profile.validity import Malformed
 
 METRICS = {"wall": Metric("s"), "cpu": Metric("s")}
 # what it says of a benchmark besides its counters

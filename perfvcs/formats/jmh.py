@@ -11,7 +11,7 @@ import msgspec
 from perfvcs.formats._metric import usable
 from perfvcs.formats._readings import Reading, ReadingValue, Written, machine, profile_of, quantity, sized, summary, tells, typed
 from perfvcs.profile import Metric, Profile
-from perfvcs.validity import Malformed
+from perfvcs.profile.validity import Malformed
 
 
 class _Score(msgspec.Struct):

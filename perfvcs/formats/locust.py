@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from perfvcs.formats._columns import rows
 from perfvcs.formats._foreign import NoResults
 from perfvcs.formats._readings import Reading, ReadingValue, number, profile_of, summary
+from perfvcs.formats._table import rows
 from perfvcs.profile import Metric, Profile
 
 METRICS = {"wall": Metric("s"), "rate": Metric("ops/s", "none"), "failures": Metric("", "none"), "content": Metric("B", "none")}

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from perfvcs.formats._rounds import RoundValues, benchmarks
+from perfvcs.formats._metric import RoundValues, benchmarks
 from perfvcs.profile import Profile
 
 UNIT_WORDS = {"s": "seconds", "B": "bytes"}

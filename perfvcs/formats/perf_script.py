@@ -12,7 +12,7 @@ from perfvcs.formats._metric import usable
 from perfvcs.formats._readings import lines_of, number
 from perfvcs.formats._stacks import SAMPLES, CountedStacks, frame
 from perfvcs.profile import Profile
-from perfvcs.validity import Malformed
+from perfvcs.profile.validity import Malformed
 
 # sort 27811 [001] 51338.699845:    5025125 cpu-clock:u:
 HEADER = re.compile(

@@ -10,15 +10,15 @@ from typing import Any, ClassVar
 import msgspec
 
 from perfvcs import environment
-from perfvcs.entries import AnyEntry, as_written
-from perfvcs.entries import read as read_entries
 from perfvcs.formats._amounts import resources
 from perfvcs.formats._blocks import blocks, listed, mapping, text
 from perfvcs.formats._foreign import UNKNOWN, bounded, collected, parsed
 from perfvcs.formats._metric import metric
 from perfvcs.formats._rowwise import amounts
 from perfvcs.profile import Design, Environment, Job, Processed, Profile
-from perfvcs.validity import MAX_NAME, Malformed
+from perfvcs.profile.models import AnyEntry, as_written
+from perfvcs.profile.models import read as read_entries
+from perfvcs.profile.validity import MAX_NAME, Malformed
 
 OBJECT = re.compile(rb"profile [^\0]{0,200}\0")  # what stands before the document in Perun's object store
 SIGNATURE = re.compile(rb'"(collector_info|resource_type_map|snapshots|structure-unit-size)"\s*:')

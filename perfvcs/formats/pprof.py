@@ -16,7 +16,7 @@ from perfvcs.formats._foreign import bounded
 from perfvcs.formats._metric import usable
 from perfvcs.formats._stacks import SAMPLES, STACK_UNITS, CountedStacks, frame
 from perfvcs.profile import Profile
-from perfvcs.validity import Malformed
+from perfvcs.profile.validity import Malformed
 
 SIGNATURE = re.compile(
     rb"(?:[\x48\x50\x60][\x80-\xff]{0,9}[\x00-\x7f]){0,4}\x0a[\x02-\x14]\x08[\x01-\x7f]\x10[\x01-\x7f]"

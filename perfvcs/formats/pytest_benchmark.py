@@ -10,10 +10,10 @@ import msgspec
 
 from perfvcs.formats._readings import Reading, ReadingValue, machine, profile_of, sized, summary, tells, typed
 from perfvcs.profile import Environment, Metric, Profile
-from perfvcs.validity import Malformed
+from perfvcs.profile.validity import Malformed
 
 if TYPE_CHECKING:
-    from perfvcs.formats._rounds import RoundValues
+    from perfvcs.formats._metric import RoundValues
 
 METRICS = {"wall": Metric("s")}
 WRITTEN_VERSION = "5.0.0"  # the version of pytest-benchmark whose files are written
@@ -66,7 +66,7 @@ class PytestBenchmark:
 
     def encode(self, profile: Profile) -> bytes:
         """A benchmark for each unit and size, with its first metric of time; all values are rounds. Raises Malformed without times."""
-        from perfvcs.formats._rounds import benchmarks, written
+        from perfvcs.formats._metric import benchmarks, written
 
         times = [one for one in benchmarks(profile) if one.about.unit == "s" and one.about.better == "lower"]
         if not times:

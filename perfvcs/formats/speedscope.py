@@ -13,7 +13,7 @@ from perfvcs.formats._readings import typed
 from perfvcs.formats._stacks import SAMPLES, CountedStacks, frame
 from perfvcs.plugins import Natural
 from perfvcs.profile import Profile
-from perfvcs.validity import Malformed
+from perfvcs.profile.validity import Malformed
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 METRIC_NAMES = {"bytes": "allocated", "none": SAMPLES}  # of metrics; all other units are of time
@@ -82,7 +82,7 @@ class Speedscope:
 
     def encode(self, profile: Profile) -> bytes:
         """One thread with all stacks and their weights; raises Malformed without stacks."""
-        from perfvcs.formats._unfolded import unfolded
+        from perfvcs.formats._stacks import unfolded
 
         found = unfolded(profile)
         numbers: dict[str, int] = {}

@@ -8,10 +8,9 @@ from typing import ClassVar
 import msgspec
 
 from perfvcs.formats._foreign import bounded, parsed
-from perfvcs.formats._javascript import Statistics, columns
-from perfvcs.formats._readings import Reading, machine, profile_of, shaped, tells
+from perfvcs.formats._readings import Reading, Statistics, columns, machine, profile_of, shaped, tells
 from perfvcs.profile import Metric, Profile
-from perfvcs.validity import Malformed
+from perfvcs.profile.validity import Malformed
 
 METRICS = {"wall": Metric("s")}
 NAMELESS = "its results have no names: write bench.tasks.map(({ name, result }) => ({ name, result })) instead of bench.results"

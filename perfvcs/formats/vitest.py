@@ -7,8 +7,7 @@ from typing import ClassVar
 
 import msgspec
 
-from perfvcs.formats._javascript import Statistics, columns
-from perfvcs.formats._readings import Reading, profile_of, tells, typed
+from perfvcs.formats._readings import Reading, Statistics, columns, profile_of, tells, typed
 from perfvcs.profile import Metric, Profile
 
 METRICS = {"wall": Metric("s")}

@@ -8,10 +8,12 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from perfvcs.descriptors import plain, remove
 from perfvcs.errors import NO_SPACE, UsageError
 from perfvcs.gate.inspection import (
+    BEGUN,
     PERF_FOLDER,
+    TOKEN_FILE,
+    GateRecord,
     Untrusted,
     beside,
     beside_git,
@@ -19,12 +21,14 @@ from perfvcs.gate.inspection import (
     inspect,
     is_elsewhere,
     place,
+    read,
     token_in,
     untracked,
+    write,
 )
-from perfvcs.gate.record import BEGUN, TOKEN_FILE, GateRecord, read, write
 from perfvcs.git.project import NoRepository, Project
-from perfvcs.lock import alone_in
+from perfvcs.system.disk import plain, remove
+from perfvcs.system.lock import alone_in
 
 __all__ = ["PERF_FOLDER", "Untrusted", "enter", "made", "make", "nothing", "place", "settle", "stamp"]
 

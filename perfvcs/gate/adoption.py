@@ -8,14 +8,25 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from perfvcs.descriptors import entries, remove
 from perfvcs.gate import stamp
-from perfvcs.gate.inspection import beside, beside_git, check_owner, check_place, is_elsewhere, place, untracked
-from perfvcs.gate.record import TOKEN_FILE, GateRecord, read, write
+from perfvcs.gate.inspection import (
+    TOKEN_FILE,
+    GateRecord,
+    beside,
+    beside_git,
+    check_owner,
+    check_place,
+    is_elsewhere,
+    place,
+    read,
+    untracked,
+    write,
+)
 from perfvcs.git.project import Project
-from perfvcs.lock import alone_in, hold
 from perfvcs.store import Store, layout
-from perfvcs.store.document import Damaged, verified
+from perfvcs.store.removal import Damaged, verified
+from perfvcs.system.disk import entries, remove
+from perfvcs.system.lock import alone_in, hold
 
 KEPT_FILES = {
     "log": (".log", ".log.1"),

@@ -1,14 +1,112 @@
-"""The commits between two others: who descends from whom, and a way from one to the other."""
+"""Commits in their order: who descends from whom, dates, and branches that are not merged."""
 
 from __future__ import annotations
 
+import re
+import subprocess
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
-from perfvcs.git.command import GitError
+from perfvcs.git.command import GitError, start
 from perfvcs.git.project import Project
+
+OBJECT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+AUTHOR = re.compile(rb"^author [^\n]*> (-?\d{1,10}) [+-]\d{4}$", re.MULTILINE)
+
+
+class CommitDates:
+    """Asks git as it is asked, and remembers the answers; ``close`` ends it."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._process: subprocess.Popen[bytes] | None = None
+        self.known: dict[str, str | None] = {}
+
+    def of(self, commit: str) -> str | None:
+        """The author's date in UTC, ISO 8601; None if the commit is not in the repository."""
+        if commit not in self.known:
+            self.known[commit] = self._asked(commit) if OBJECT_ID.fullmatch(commit) else None
+        return self.known[commit]
+
+    def close(self) -> None:
+        """End git."""
+        if self._process is not None:
+            with self._process:
+                assert self._process.stdin is not None
+                self._process.stdin.close()
+            self._process = None
+
+    def _asked(self, commit: str) -> str | None:
+        if self._process is None:
+            # what is not there is not fetched either
+            self._process = start(
+                "cat-file", "--batch", hardened=False, folder=self._root, extra={"GIT_NO_LAZY_FETCH": "1"},
+                stdin=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None
+        stdin.write(f"{commit}\n".encode())
+        stdin.flush()
+        words = stdout.readline().split()
+        if len(words) != 3:  # missing
+            return None
+        content = stdout.read(int(words[2]) + 1)
+        found = AUTHOR.search(content.partition(b"\n\n")[0]) if words[1] == b"commit" else None
+        return f"{datetime.fromtimestamp(int(found[1]), UTC):%Y-%m-%dT%H:%M:%SZ}" if found else None
+
+
+MOST_REFERENCES = 200  # references, the newest first
+BRANCH_FOLDERS = ("refs/heads", "refs/remotes", "refs/pull", "refs/merge-requests")
+REQUEST = re.compile(r"refs/(?:remotes/[^/]+/)?(?:pull|pr|merge-requests)/(\d{1,9})(?:/head)?")
+
+
+@dataclass(frozen=True)
+class Unmerged:
+    """A branch, or a pull request by its number, with its newest commit."""
+
+    name: str
+    number: int | None
+    reference: str
+    commit: str
+
+
+def unmerged(project: Project, into: str) -> Iterator[Unmerged]:
+    """The branches and pull requests that a commit does not contain, the newest first, each commit under one name."""
+    listed = project.git(
+        "for-each-ref", "--sort=-committerdate", f"--count={MOST_REFERENCES}", f"--no-merged={into}",
+        "--format=%(objecttype) %(objectname) %(symref) %(refname)", *BRANCH_FOLDERS,
+    )  # fmt: skip
+    found = []
+    for line in listed.split("\n") if listed else ():
+        kind, commit, symbolic, reference = line.split(" ", 3)
+        if kind == "commit" and not symbolic:
+            found.append((commit, reference))
+    local = {reference.removeprefix("refs/heads/") for _, reference in found if reference.startswith("refs/heads/")}
+    chosen: dict[str, Unmerged] = {}
+    for commit, reference in found:
+        one = _named(commit, reference, local)
+        if commit not in chosen or _rank(one) < _rank(chosen[commit]):
+            chosen[commit] = one
+    yield from chosen.values()
+
+
+def _named(commit: str, reference: str, local: set[str]) -> Unmerged:
+    if request := REQUEST.fullmatch(reference):
+        sign = "!" if "merge-requests" in reference else "#"
+        return Unmerged(f"{sign}{request[1]}", int(request[1]), reference, commit)
+    kind, _, name = reference.removeprefix("refs/").partition("/")
+    branch = name.partition("/")[2]
+    return Unmerged(branch if kind == "remotes" and branch not in local else name, None, reference, commit)
+
+
+def _rank(branch: Unmerged) -> tuple[bool, bool, str]:
+    """A request says more than the branch that it was made of, and a branch of this clone more than a copy of one."""
+    return branch.number is None, not branch.reference.startswith("refs/heads/"), branch.reference
 
 
 class WayCommit(NamedTuple):

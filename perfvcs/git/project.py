@@ -12,11 +12,11 @@ from pathlib import Path
 
 import msgspec
 
-from perfvcs import wholefile
 from perfvcs.errors import PerfError, UsageError
-from perfvcs.git import refs
+from perfvcs.git import lineage
 from perfvcs.git.command import GitError, git, listing
 from perfvcs.git.lineage import Lineage
+from perfvcs.system import disk
 
 SESSION = re.compile(r"\d{8}T\d{6}(-[0-9a-f]*)?")  # what measure.journal calls sessions, or a beginning
 
@@ -194,7 +194,7 @@ class Project(msgspec.Struct, frozen=True, dict=True):
         if revision in self._known:
             return revision
         # git lets nothing but a commit be HEAD, or the end of a branch
-        found = (refs.head(self.git_dir, self.common_dir) if revision == "HEAD" else None) or self._asked(revision)
+        found = (lineage.head(self.git_dir, self.common_dir) if revision == "HEAD" else None) or self._asked(revision)
         if found:
             self._known.add(found)
         return found
@@ -282,4 +282,4 @@ class Project(msgspec.Struct, frozen=True, dict=True):
         if pattern.encode() not in text.splitlines():
             path.parent.mkdir(exist_ok=True)
             whole = text + (b"" if not text or text.endswith(b"\n") else b"\n") + pattern.encode() + b"\n"
-            wholefile.write(path.resolve(), whole, path.stat().st_mode & 0o777 if path.exists() else None)
+            disk.write(path.resolve(), whole, path.stat().st_mode & 0o777 if path.exists() else None)

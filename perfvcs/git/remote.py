@@ -10,15 +10,74 @@ import os
 import re
 import resource
 import subprocess
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.git.bare import Bare
-from perfvcs.git.command import GitError, complaint, reach, scratch
+from perfvcs.git.command import GitError, complaint, git, reach, scratch, start
 from perfvcs.git.project import Project
+
+REFS = "refs/perfvcs/hosts"  # below it, a clone on a host keeps each commit that it was sent
+
+
+def roots(project: Project, commits: Sequence[str]) -> list[str]:
+    """The commits that the history of these begins with."""
+    return sorted(project.git("rev-list", "--max-parents=0", *commits).split())
+
+
+def bundle(project: Project, commits: Sequence[str], known: Iterable[str]) -> bytes:
+    """A git bundle of commits with their history, without what ``known`` commits reach; empty if that is all. Raises GitError."""
+    there = _present(project, known)
+    wanted = [commit for commit in dict.fromkeys(commits) if commit not in there]
+    if not wanted:
+        return b""
+    form = "# v2 git bundle\n" if len(wanted[0]) == 40 else "# v3 git bundle\n@object-format=sha256\n"
+    head = form + "".join(f"-{one} \n" for one in there) + "".join(f"{one} {REFS}/{one}\n" for one in wanted) + "\n"
+    with scratch() as asked, scratch() as said:
+        asked.write("".join([*(f"{one}\n" for one in wanted), *(f"^{one}\n" for one in there)]).encode())
+        asked.seek(0)
+        arguments = ("pack-objects", "--revs", "--thin", "--stdout", "--delta-base-offset", "-q")
+        with start(*arguments, hardened=False, folder=project.root, stdin=asked, stderr=said) as process:
+            packed, _ = process.communicate()
+        if process.returncode:
+            said.seek(0)
+            raise GitError(f"git pack-objects failed: {said.read().decode(errors='replace').strip()}")
+    return head.encode() + packed
+
+
+def _present(project: Project, commits: Iterable[str]) -> list[str]:
+    """Those of the commits that the project has."""
+    asked = "".join(f"{commit}\n" for commit in dict.fromkeys(commits))
+    answers = project.git("cat-file", "--batch-check=%(objectname) %(objecttype)", text=asked) if asked else ""
+    return [line.split(" ")[0] for line in answers.split("\n") if line.endswith(" commit")]
+
+
+def clone(folder: Path, form: str) -> Project:
+    """The repository in a folder, made if missing; ``form`` names its hash."""
+    if not (folder / ".git").is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        git(folder, "init", "--quiet", f"--object-format={form}", "--template=", ".")
+    return Project.find(folder)
+
+
+def tips(project: Project) -> list[str]:
+    """The commits that a clone on a host was sent."""
+    return project.git("for-each-ref", "--format=%(objectname)", REFS).split()
+
+
+def unbundle(project: Project, content: bytes) -> None:
+    """Put what a bundle has into a clone; raises GitError."""
+    if content:
+        with tempfile.NamedTemporaryFile(dir=project.common_dir, suffix=".bundle") as file:
+            file.write(content)
+            file.flush()
+            quiet = ("-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "protocol.file.allow=always")
+            project.git(*quiet, "fetch", "--quiet", "--no-tags", file.name, f"+{REFS}/*:{REFS}/*")
+
 
 SETTINGS_NAME = "perf"  # of the other side, in the settings of our own repository
 REACHING = re.compile(  # what may be asked of the project's settings; their names begin in small letters

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
+from itertools import pairwise
 from math import isfinite, log1p
 from typing import TYPE_CHECKING, Any
 
+from perfvcs.check.acceptance import Acceptance, Move, ruling
+from perfvcs.check.case import differences, redefined
+from perfvcs.environment.host import changes
 from perfvcs.history.finding import CurveLevels, Finding, Newest, Noisier, Switching, described, direction, level, relative
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
 from perfvcs.index.findings import Found, Given
@@ -14,8 +20,87 @@ from perfvcs.statistics.changepoints.judgement import TURNS
 from perfvcs.text.quantity import change
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from perfvcs.history.finding import Finding
     from perfvcs.index.lines import Course, Line
     from perfvcs.repository import Repository
+
+
+def successions(lines: Mapping[int, Line], courses: Mapping[int, Course]) -> dict[int, str]:
+    """The lines that begin where another of the same benchmark and metric has ended, and in words what keeps the two from being one."""
+    same: dict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for number, course in courses.items():
+        line = lines[number]
+        if len(course.places):
+            same[line.job.label, line.job.collector, line.uid, line.size, line.metric].append(number)
+    found = {}
+    for numbers in same.values():
+        numbers.sort(key=lambda number: courses[number].places[0])
+        for old, new in pairwise(numbers):
+            if courses[new].places[0] > courses[old].places[-1]:
+                found[new] = difference(lines[old], lines[new])
+    return found
+
+
+def difference(old: Line, new: Line) -> str:
+    """In words, what keeps two lines from being one."""
+    return "; ".join(filter(None, (differences(old, new), redefined(old, new)))) or "the job was redefined"
+
+
+class Allowance:
+    """The acceptances of a project, for findings along ``commits``, oldest first."""
+
+    def __init__(self, repository: Repository, commits: Sequence[str]) -> None:
+        self._project = repository.project
+        self._commits = commits
+        self._places = {commit: place for place, commit in enumerate(commits)}
+        self._known: dict[tuple[str, str, float | None, str], list[Acceptance]] = defaultdict(list)
+        for acceptance in repository.acceptances:
+            self._known[acceptance.benchmark, acceptance.uid, acceptance.size, acceptance.metric].append(acceptance)
+
+    def reason(self, finding: Finding) -> str | None:
+        """Why a finding is accepted; None where it is not.
+
+        The span covers both the finding's commits and those of each acceptance that overlap with them: two
+        versions may have been compared that are further apart, and the commits between them were measured later.
+        """
+        from perfvcs.git.ancestry import Ancestry
+
+        line = finding.line
+        about = self._known.get((line.job.label, line.uid, line.size, line.metric), [])
+        if not about:
+            return None
+        start, end = self._places[finding.first] - 1, self._places[finding.last]
+        for one in about:
+            low, high = self._places.get(one.baseline), self._places.get(one.target)
+            if low is not None and high is not None and low <= end and high > start:
+                start, end = min(start, low), max(end, high)
+        way = Ancestry(self._project, self._commits[max(0, start)], self._commits[end])
+        today = date.today()
+        valid = [one for one in about if line.job.key.startswith(one.series) and not one.has_ended(today) and one.covers(way)]
+        move = Move(line.better, finding.effect, finding.low, finding.high)
+        return ruling(move, valid, way).accepted if valid and finding.direction == "degradation" else None
+
+
+def meanwhile(repository: Repository, findings: Sequence[Finding]) -> Mapping[int, list[str]]:
+    """By the ``id`` of a finding what changed on its host between the last commit before it and its own, such as ``kernel 6.1.1 -> 6.1.2``.
+
+    Findings without any such change are left out. A change that makes measurements incomparable begins a new series instead.
+    """
+    asked = [
+        (commit, finding.line.job.key, finding.line.environment.fingerprint)
+        for finding in findings
+        for commit in (finding.preceding, finding.commit)
+    ]
+    known = repository.index.environments(asked) if asked else {}
+    found = {}
+    for number, finding in enumerate(findings):
+        before, after = known.get(2 * number), known.get(2 * number + 1)
+        if before and after and (what := changes(before, after)):
+            found[id(finding)] = what
+    return found
+
 
 SHORTEST_SERIES = 6  # commits: with fewer no place of a series has three on both sides
 FEWEST_A_SIDE = 3

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from perfvcs.environment.naming import names as names_of
+from perfvcs.environment.host import names as names_of
 from perfvcs.errors import UsageError, nearest
 from perfvcs.git.project import UnknownRevision
 from perfvcs.history.finding import line_called, title
-from perfvcs.history.judging import SHORTEST_SERIES, judged
-from perfvcs.history.successions import successions
+from perfvcs.history.judging import SHORTEST_SERIES, judged, successions
 from perfvcs.history.verdict import Verdicts
-from perfvcs.text.naming import meant
-from perfvcs.text.naming import metric as metric_called
+from perfvcs.text.words import meant
+from perfvcs.text.words import metric as metric_called
 
 if TYPE_CHECKING:
     from perfvcs.git.project import Commit, Fixed

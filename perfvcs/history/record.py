@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from perfvcs.history import levels
-from perfvcs.history.judging import judged
-from perfvcs.history.successions import successions
+from perfvcs.history.judging import judged, successions
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
 
 if TYPE_CHECKING:

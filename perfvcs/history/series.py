@@ -9,16 +9,12 @@ from functools import cached_property
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.check.subject import Level, Point, Series, Step
 from perfvcs.history import levels
-from perfvcs.history.allowance import Allowance
-from perfvcs.history.finding import LARGEST_EXPONENT, line_called
-from perfvcs.history.judging import judged
-from perfvcs.history.remarks import remarks_of
-from perfvcs.history.successions import successions
+from perfvcs.history.finding import LARGEST_EXPONENT, line_called, remarks_of
+from perfvcs.history.judging import Allowance, judged, successions
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
-from perfvcs.subject import Level, Point, Series, Step
-from perfvcs.text.naming import meant
-from perfvcs.text.words import counted, metric_rank
+from perfvcs.text.words import counted, meant, metric_rank
 
 if TYPE_CHECKING:
     from perfvcs.git.project import Commit, Project

@@ -13,19 +13,19 @@ from msgspec.structs import replace
 from perfvcs import __version__
 from perfvcs.check import compare, earlier_sessions
 from perfvcs.check.change import Change
-from perfvcs.fork import shared
 from perfvcs.history.finding import relative
 from perfvcs.index.findings import keyed
 from perfvcs.repository import NEAREST_ANCESTORS, Repository
-from perfvcs.state import State
+from perfvcs.repository.state import State
+from perfvcs.system.children import shared
 from perfvcs.text.quantity import at_sizes
 
 if TYPE_CHECKING:
+    from perfvcs.check.assignment import Rules
     from perfvcs.check.sessions import Centres, EarlierSessions, Unit
     from perfvcs.index.lines import Line
     from perfvcs.profile import Profile
-    from perfvcs.rules import Rules
-    from perfvcs.summary import Header, Measured
+    from perfvcs.profile.summary import Header, Measured
 
 VERSION = 4  # of what is kept
 PAIRS_AT_ONCE = 64  # pairs whose profiles are in memory at once

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from perfvcs import wholefile
 from perfvcs.errors import PerfError
 from perfvcs.gate import made
 from perfvcs.git.command import GitError
 from perfvcs.git.project import Project
 from perfvcs.hooks import script as hookscript
+from perfvcs.system import disk
 
 HOOKS = ("post-commit", "pre-push")
 
@@ -158,7 +158,7 @@ def _is_ours(path: Path) -> bool:
 def _write(path: Path, text: bytes) -> None:
     """Put an executable file in its place in one step."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    wholefile.write(path, text, 0o755)
+    disk.write(path, text, 0o755)
 
 
 def _keep(path: Path, kept: Path) -> None:

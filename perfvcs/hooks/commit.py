@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from perfvcs.descriptors import NotPlain, make_folder, plain
 from perfvcs.errors import PerfError
 from perfvcs.gate import enter
 from perfvcs.git.command import environment
 from perfvcs.git.project import Project
-from perfvcs.keeper import released
 from perfvcs.measure.announcement import Announcement
+from perfvcs.system.children import released
+from perfvcs.system.disk import NotPlain, make_folder, plain
 
 HOOK_LOG = Path("log", "post-commit.log")  # in .perf
 LARGEST_LOG = 1_000_000  # bytes, then the log moves to one older file

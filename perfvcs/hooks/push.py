@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfvcs.check.assignment import RULES_FILE
 from perfvcs.git.command import GitError, environment
 from perfvcs.git.project import Project
-from perfvcs.lock import LOCK_POLL
 from perfvcs.measure.announcement import RunningSession, running
 from perfvcs.measure.progress import Progress
-from perfvcs.rules import RULES_FILE
+from perfvcs.system.lock import LOCK_POLL
 
 EXIT_DEGRADED, EXIT_OPEN = 3, 4  # exit statuses of `perf check`
 UNCHECKED = 4  # of the hook itself, for the pre-commit framework

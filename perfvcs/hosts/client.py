@@ -12,18 +12,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.environment.facts import Facts
-from perfvcs.git.pack import bundle
-from perfvcs.hosts import messages, work
+from perfvcs.environment.host import Facts
+from perfvcs.git.remote import bundle
+from perfvcs.hosts import wire, work
 from perfvcs.hosts.cluster import Cluster, HostsLost
-from perfvcs.hosts.messages import Delivery, Executing, Failed, Lacks, Measured, Task, encode
-from perfvcs.hosts.parcel import Parcel, parcel
+from perfvcs.hosts.wire import Delivery, Executing, Failed, Lacks, Measured, Parcel, Task, encode, parcel
 from perfvcs.jobs.requirement import is_met
 from perfvcs.measure.executor import Wanted
 from perfvcs.measure.journal import Block, Identity
-from perfvcs.measure.profiles import CellPlace
 from perfvcs.measure.sites import Sites
-from perfvcs.measure.tally import About, Tally
+from perfvcs.measure.tally import About, CellPlace, Tally
 
 if TYPE_CHECKING:
     from distributed import Future
@@ -226,7 +224,7 @@ class HostsExecutor:
     def _take(self, future: Future[bytes], flying: Flying, waiting: deque[Wanted]) -> None:
         """What came back: a block, or why there is none."""
         try:
-            found = messages.answer(future.result(HANDOVER))
+            found = wire.answer(future.result(HANDOVER))
         except msgspec.DecodeError as error:
             self._fault(flying, f"what it sent cannot be read ({error})", waiting)
         except Exception as error:  # Dask raises what the worker raised, and errors of its own
@@ -325,7 +323,7 @@ class HostsExecutor:
         """A host begins an execution."""
         about = event[1]
         if isinstance(about, dict) and isinstance(content := about.get("message"), bytes):
-            said = messages.reply(content)
+            said = wire.reply(content)
             if isinstance(said, Executing):
                 self._last[str(about.get("worker"))] = said.number, said.position
 

@@ -16,9 +16,9 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import perfvcs
-from perfvcs.environment.facts import Facts
+from perfvcs.environment.host import Facts
 from perfvcs.errors import PerfError
-from perfvcs.hosts import messages, work
+from perfvcs.hosts import wire, work
 from perfvcs.hosts.started import RESOURCE, on_this_machine, through_ssh
 from perfvcs.hosts.tls import Tls, Unusable, refused
 from perfvcs.jobs.config import HostsTable, seconds
@@ -129,7 +129,7 @@ class Cluster:
                     f"the workers {present[0]} and {address} are both on a host called {host}: give each host its own name"
                 )
             hosts[address] = host
-            self.facts[host] = messages.facts(known)
+            self.facts[host] = wire.facts(known)
         return hosts
 
     async def _asked(self, workers: Iterable[str]) -> dict[str, tuple[str, Any]]:

@@ -20,29 +20,26 @@ from typing import IO
 import msgspec
 from msgspec import structs
 
-from perfvcs import interruption
-from perfvcs.collector import CollectError, Observations
-from perfvcs.descriptors import entries, make_folder, remove
 from perfvcs.environment import noise
 from perfvcs.errors import CURES, PerfError
-from perfvcs.git.pack import clone, tips, unbundle
 from perfvcs.git.project import Project
+from perfvcs.git.remote import clone, tips, unbundle
 from perfvcs.git.worktree import remove as remove_worktree
-from perfvcs.hosts import messages
-from perfvcs.hosts.messages import Failed, Lacks, Task, encode
-from perfvcs.hosts.parcel import Parcel, lay_out
-from perfvcs.hosts.stall import watching
-from perfvcs.hosts.utilisation import Utilisation
+from perfvcs.hosts import wire
+from perfvcs.hosts.stall import Utilisation, watching
+from perfvcs.hosts.wire import Failed, Lacks, Parcel, Task, encode, lay_out
 from perfvcs.jobs import knobs
-from perfvcs.keeper import keeping
 from perfvcs.measure.executor import LocalExecutor, Wanted
 from perfvcs.measure.journal import Described, Lost
-from perfvcs.measure.profiles import CellPlace
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.session import Session
 from perfvcs.measure.sites import Sites
-from perfvcs.measure.tally import Tally
-from perfvcs.summary import SAMPLER, WORKER
+from perfvcs.measure.tally import CellPlace, Tally
+from perfvcs.plugins.collector import CollectError, Observations
+from perfvcs.profile.summary import SAMPLER, WORKER
+from perfvcs.system import interruption
+from perfvcs.system.children import keeping
+from perfvcs.system.disk import entries, make_folder, remove
 
 IDLE = 300.0  # seconds without a task after which it ends
 PARCEL = "parcel"
@@ -56,7 +53,7 @@ class HostExecutor(LocalExecutor):
         self.measurer, self.stalled = measurer, stalled
 
     def _attempt(self, number: int, position: int, binary: int, seed: int) -> Observations:
-        self.measurer.say(encode(messages.Executing(self.measurer.host, number, position)))
+        self.measurer.say(encode(wire.Executing(self.measurer.host, number, position)))
         used = Utilisation()
         with watching(self.stalled) as stall:
             try:
@@ -90,7 +87,7 @@ class Measurer:
 
     def say(self, message: bytes) -> None:
         """Send a message."""
-        messages.send(self.answers, message)
+        wire.send(self.answers, message)
 
     def answer(self, task: Task) -> bytes:
         """Measure a block; what goes wrong on this host is an answer, too."""
@@ -114,7 +111,7 @@ class Measurer:
         home = self.root / ".perf"
         path = home / PARCEL
         if task.delivery is not None:
-            sent = messages.delivery(task.delivery)
+            sent = wire.delivery(task.delivery)
             project = clone(self.root, sent.form)
             make_folder(home)
             unbundle(project, sent.bundle)
@@ -140,9 +137,9 @@ class Measurer:
         session.executor.warm_up(sorted(task.cells))
         return session
 
-    def _measure(self, session: Session, task: Task) -> messages.Measured:
+    def _measure(self, session: Session, task: Task) -> wire.Measured:
         """Run a block; only the versions that still take part do."""
-        wanted = messages.names(task.cells)
+        wanted = wire.names(task.cells)
         tally = session.tally
         self._asked |= wanted
         gone = wanted - tally.alive
@@ -159,7 +156,7 @@ class Measurer:
         ]
         places = [CellPlace(one.job, position, seen.engine) for one in blocks for position, seen in one.seen.items()]
         lost = [Lost(number, position, self._reason(session, number, position)) for number, position in sorted(gone)]
-        return messages.Measured(self.host, blocks, lost, self._describe(session, places), list(tally.warnings))
+        return wire.Measured(self.host, blocks, lost, self._describe(session, places), list(tally.warnings))
 
     def _reason(self, session: Session, number: int, position: int) -> str:
         """Why a job failed on a version."""
@@ -195,7 +192,7 @@ def _sweep(project: Project, home: Path) -> None:
 
 def _listen(questions: IO[bytes], waiting: Queue[bytes | None], busy: threading.Event) -> None:
     """Pass tasks on; where the worker is gone, end in good order, also in the middle of an execution."""
-    while (message := messages.receive(questions)) is not None:
+    while (message := wire.receive(questions)) is not None:
         waiting.put(message)
     waiting.put(None)
     if busy.is_set():
@@ -214,7 +211,7 @@ def main(root: str, host: str, descriptor: str) -> None:
         try:
             while (message := waiting.get(timeout=IDLE)) is not None:
                 busy.set()
-                answer = measurer.answer(messages.task(message))
+                answer = measurer.answer(wire.task(message))
                 busy.clear()
                 measurer.say(answer)
         except (Empty, BrokenPipeError, interruption.Stopped):

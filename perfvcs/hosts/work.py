@@ -14,9 +14,9 @@ from typing import IO, NamedTuple
 import msgspec
 
 import perfvcs
-from perfvcs.environment.facts import facts
-from perfvcs.hosts import messages
-from perfvcs.hosts.messages import Executing, Failed
+from perfvcs.environment.host import facts
+from perfvcs.hosts import wire
+from perfvcs.hosts.wire import Executing, Failed
 
 PATIENCE = 30.0  # seconds for a measurer to end in good order
 
@@ -45,7 +45,7 @@ def about() -> tuple[str, str, bytes]:
         host = slot().host
     except OSError:
         host = f"{os.uname().nodename}/{os.getpid()}"
-    return perfvcs.__version__, host, messages.encode(msgspec.structs.replace(facts(), host=host))
+    return perfvcs.__version__, host, wire.encode(msgspec.structs.replace(facts(), host=host))
 
 
 def cache() -> Path:
@@ -75,7 +75,7 @@ def slot() -> Slot:
 
 def measure(project: str, topic: str, task: bytes) -> bytes:
     """Measure a block in the clone of a project: an encoded HostAnswer. Says under ``topic`` which execution begins."""
-    wanted = messages.task(task).parcel
+    wanted = wire.task(task).parcel
     own = slot()
     beside = _State.measurer
     if beside is None or beside.parcel != wanted or beside.process.poll() is not None:
@@ -86,7 +86,7 @@ def measure(project: str, topic: str, task: bytes) -> bytes:
     answer = beside.ask(task, topic)
     if answer is None:
         release()
-        return messages.encode(Failed(own.host, "the process that measures was ended: see the host's log for who did it"))
+        return wire.encode(Failed(own.host, "the process that measures was ended: see the host's log for who did it"))
     return answer
 
 
@@ -122,11 +122,11 @@ class _Beside:
         """The answer to a task; None where the measurer ended without one."""
         assert self.process.stdin is not None
         try:
-            messages.send(self.process.stdin, task)
+            wire.send(self.process.stdin, task)
         except OSError:
             return None
-        while (message := messages.receive(self.answers)) is not None:
-            said = messages.reply(message)
+        while (message := wire.receive(self.answers)) is not None:
+            said = wire.reply(message)
             if not isinstance(said, Executing):
                 return message
             _log(topic, message)

@@ -11,19 +11,31 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from perfvcs.index.database import Database, Result
-from perfvcs.index.entries import PATH_QUERY, WITHIN_COMMITS, SeriesEntry, entries, order
 from perfvcs.index.filling import INDEX_SCHEMA, INDEX_VERSION, Details, Number, OfExecution, unpack
-from perfvcs.index.former import FormerNames
+from perfvcs.index.findings import LastVerdict, LastVerdicts
 from perfvcs.index.levels import LEVEL_RECORD
-from perfvcs.index.lines import Course, Line, LineParts, Spreads, courses, joined, lines, spreads
-from perfvcs.index.snapshot import Snapshot
-from perfvcs.index.verdicts import LastVerdict, LastVerdicts
+from perfvcs.index.lines import (
+    PATH_QUERY,
+    WITHIN_COMMITS,
+    Course,
+    Line,
+    LineParts,
+    SeriesEntry,
+    Spreads,
+    courses,
+    entries,
+    joined,
+    lines,
+    order,
+    spreads,
+)
+from perfvcs.index.snapshot import FormerNames, Snapshot
 from perfvcs.profile import Environment, Job, Metric
-from perfvcs.summary import Header, Measured, Place, Summary
+from perfvcs.profile.summary import Header, Measured, Place, Summary
 
 if TYPE_CHECKING:
+    from perfvcs.index.filling import HostSession
     from perfvcs.index.findings import Findings
-    from perfvcs.index.sessions import HostSession
     from perfvcs.store import Store
 
 FIRST_ASKED, MOST_ASKED = 64, 4096  # commits asked of the file at a time
@@ -72,7 +84,7 @@ class Index:
     @cached_property
     def findings(self) -> Findings:
         """Results computed from series."""
-        from perfvcs.index.findings import Findings  # what it keeps is only for those who judge series
+        from perfvcs.index.findings import Findings
 
         return Findings(self._database.path.with_name("steps.db"))
 
@@ -152,13 +164,13 @@ class Index:
 
     def sessions(self) -> list[HostSession]:
         """The sessions on each host, the oldest first."""
-        from perfvcs.index.sessions import SESSIONS_TABLE, sessions
+        from perfvcs.index.filling import SESSIONS_TABLE, sessions
 
         return self._database.attempt(lambda: sessions(self._rows(SESSIONS_TABLE)))
 
     def environments(self, asked: Sequence[tuple[str, str, str]]) -> dict[int, Environment]:
         """By number of the question, a commit, a job's key and a fingerprint: the environment that was measured in there last."""
-        from perfvcs.index.sessions import ENVIRONMENTS, environments
+        from perfvcs.index.filling import ENVIRONMENTS, environments
 
         return self._database.attempt(lambda: environments(self._rows(ENVIRONMENTS, msgspec.json.encode(asked).decode())))
 

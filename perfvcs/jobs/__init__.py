@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from perfvcs.collector import Collector
+from perfvcs.check.assignment import RULES_FILE
 from perfvcs.environment import Knobs
 from perfvcs.errors import UsageError, nearest
 from perfvcs.jobs.config import DEFAULT, AutoTable, BadConfig, Config, JobTable, NamedOptions, seconds, words
 from perfvcs.jobs.workload import Workload, parse
 from perfvcs.plugins import build, names
-from perfvcs.postprocessor import Postprocessor
+from perfvcs.plugins.collector import Collector
+from perfvcs.plugins.postprocessor import Postprocessor
 from perfvcs.profile import Job, ParameterValue
-from perfvcs.rules import RULES_FILE
-from perfvcs.text.naming import Named, meant
-from perfvcs.validity import MAX_NAME
+from perfvcs.profile.validity import MAX_NAME
+from perfvcs.text.words import Named, meant
 
 MAX_CELLS = 10_000
 MAX_COUNT = 1_000_000  # executions; a design beyond it is a slip of the pen

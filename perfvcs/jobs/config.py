@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from perfvcs.check.assignment import LARGEST_RULES, RULES_FILE, Rule, Rules
 from perfvcs.errors import UsageError, nearest
-from perfvcs.foreign import content, toml
-from perfvcs.rules import LARGEST_RULES, RULES_FILE, Rule, Rules
+from perfvcs.system.foreign import content, toml
 
 DEFAULT = 10  # executions
 MAX_COMMAND = 20_000  # characters

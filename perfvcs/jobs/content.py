@@ -2,9 +2,92 @@
 
 from __future__ import annotations
 
+import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
+
+from perfvcs.environment.variables import SEED_PLACEHOLDER
+from perfvcs.errors import UsageError, nearest
+
+MAX_FILE = 10 * 1024**3
+MAX_STEPS = 1000
+DEFAULT_TIMEOUT = 300.0
+SIZE_UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+RANGE_KEYS = ("from", "to", "steps", "scale")
+
+
+def values(given: object, key: str, read: Callable[[object, str], int]) -> list[int]:
+    """The integers of a list, or of a range ``from``, ``to`` in ``steps`` of equal difference or (``scale = "log"``) ratio."""
+    if isinstance(given, list):
+        if not given:
+            raise UsageError(f"workloads: {key} is an empty list: name at least one size")
+        return [read(value, key) for value in given]
+    if not isinstance(given, Mapping):
+        raise UsageError(
+            f"workloads: {key} = {given!r} is neither a list nor a range such as {{ from = 1000, to = 8000, steps = 4 }}"
+        )
+    only(given, RANGE_KEYS, f"workloads, {key}")
+    if missing := [name for name in ("from", "to") if name not in given]:
+        raise UsageError(f"workloads, {key}: a range needs `{missing[0]}`")
+    first, last, steps = read(given["from"], key), read(given["to"], key), integer(given.get("steps", 5), "steps")
+    scale = given.get("scale", "linear")
+    if scale not in ("linear", "log"):
+        raise UsageError(f"workloads, {key}: scale = {scale!r} is not known{nearest(str(scale), ('linear', 'log'))}")
+    if last < first or not 1 <= steps <= MAX_STEPS or (scale == "log" and first < 1):
+        rule = f"`from` must not be above `to` (nor below 1 with a log scale), and `steps` be 1 to {MAX_STEPS}"
+        raise UsageError(f"workloads, {key}: from {first} to {last} in {steps} steps is not a range: {rule}")
+    if steps == 1:
+        return [first]
+    parts = [step / (steps - 1) for step in range(1, steps - 1)]
+    inner = [round(first * (last / first) ** part if scale == "log" else first + (last - first) * part) for part in parts]
+    return list(dict.fromkeys([first, *inner, last]))
+
+
+def integer(value: object, key: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63:
+        return value
+    raise UsageError(f"workloads: {key} has {value!r}, which is not an integer")
+
+
+def length_of(value: object, key: str) -> int:
+    """A number of bytes, given as an integer or like ``1kB`` (1000) or ``1KiB`` (1024)."""
+    found = re.fullmatch(r"(\d{1,12}(?:\.\d{1,9})?)\s*([A-Za-z]+)?", value) if isinstance(value, str) else None
+    if found and found[2] and found[2] not in SIZE_UNITS:
+        raise UsageError(
+            f"workloads: {key} has {value!r}; its unit is one of {', '.join(SIZE_UNITS)} (1 kB = 1000 B, 1 KiB = 1024 B)"
+        )
+    if isinstance(value, str) and not found:
+        raise UsageError(f'workloads: {key} has {value!r}, which is not a size; write it like "10kB", "1MiB" or 1000')
+    length = round(float(found[1]) * SIZE_UNITS[found[2] or "B"]) if found else integer(value, key)
+    if not 0 <= length <= MAX_FILE:
+        raise UsageError(f"workloads: {key} has {value!r}, but a size is between 0 and 10GiB")
+    return length
+
+
+def seed_of(entry: Mapping[str, object]) -> int | None:
+    """The seed of generated content; None if it is drawn by lot for each block."""
+    if entry.get("seed") == SEED_PLACEHOLDER:
+        return None
+    seed = integer(entry.get("seed", 0), "seed")
+    if seed < 0:
+        raise UsageError(f"workloads: seed = {seed} is negative")
+    return seed
+
+
+def readable(length: int) -> str:
+    """A size with the largest unit that divides it, decimal units first."""
+    for unit in ("GB", "GiB", "MB", "MiB", "kB", "KiB"):
+        if length and length % SIZE_UNITS[unit] == 0:
+            return f"{length // SIZE_UNITS[unit]}{unit}"
+    return f"{length}B"
+
+
+def only(entry: Mapping[str, object], keys: Collection[str], path: str) -> None:
+    for key in entry:
+        if key not in keys:
+            raise UsageError(f"{path}: there is no key `{key}`{nearest(key, keys)}")
+
 
 GENERATOR_VERSION = 1  # part of every file's name: raise it when the bytes change
 BLOCK_BYTES = 1 << 18

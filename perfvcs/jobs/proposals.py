@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from perfvcs.foreign import beginning
-from perfvcs.jobs import asv
+from perfvcs.check.assignment import LARGEST_RULES
+from perfvcs.jobs import starter
 from perfvcs.jobs.starter import Proposal
-from perfvcs.rules import LARGEST_RULES
+from perfvcs.system.foreign import beginning
 
 BENCHMARK_FOLDERS = ("bench", "benches", "benchmark", "benchmarks", "perf")
 PROPOSED_REPEATS = 5
@@ -35,7 +35,7 @@ CMAKE = "cmake -S . -B build -DCMAKE_BUILD_TYPE=Release"
 def proposals(root: Path) -> list[Proposal]:
     """Everything that a project in a folder offers; the last resort, a command that is to be replaced, is not among it."""
     overlay, script = _benchmark(root)
-    suite = list(asv.proposals(root))
+    suite = list(starter.proposals(root))
     found = [*suite, *(one for propose in PROPOSERS for one in propose(root))]
     if script and not suite:  # its files are no programs
         base = next((one for one in found if one.python is not None or one.build), Proposal("", "", ""))

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from perfvcs.errors import UsageError
 from perfvcs.jobs.config import BadConfig
-from perfvcs.jobs.size import SIZE_UNITS
+from perfvcs.jobs.content import SIZE_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfvcs.environment.facts import Facts
+    from perfvcs.environment.host import Facts
 
 LONGEST, SHOWN = 1000, 80  # characters
 QUANTITY = re.compile(rf"\b(\d+(?:\.\d+)?)\s*({'|'.join(SIZE_UNITS)})\b")

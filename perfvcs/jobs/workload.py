@@ -9,11 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from perfvcs.environment.seeds import SEED_PLACEHOLDER
+from perfvcs.environment.variables import SEED_PLACEHOLDER
 from perfvcs.errors import NO_SPACE, PerfError, UsageError, nearest
 from perfvcs.jobs.config import seconds, words
-from perfvcs.jobs.size import DEFAULT_TIMEOUT, MAX_FILE, integer, length_of, only, readable, seed_of, values
-from perfvcs.process import run
+from perfvcs.jobs.content import DEFAULT_TIMEOUT, MAX_FILE, integer, length_of, only, readable, seed_of, values
+from perfvcs.launcher.preparation import run
 from perfvcs.profile import ParameterValue
 
 MAX_STRING = 128 * 1024 - 1  # Linux refuses a longer argument (MAX_ARG_STRLEN)

@@ -15,21 +15,21 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from perfvcs import keeper
-from perfvcs.interruption import SIGNALS
 from perfvcs.launcher.execution import (
     Execution,
     LaunchError,
     NotStarted,
+    Pace,
     StreamTail,
     check_start,
     name_command,
     name_signal,
     not_started,
 )
-from perfvcs.launcher.pace import Pace
 from perfvcs.native import native_folder
 from perfvcs.native.compiled import NotCompiled, compiled
+from perfvcs.system import children
+from perfvcs.system.interruption import SIGNALS
 
 __all__ = ["LEFTOVER_SECONDS", "Execution", "LaunchError", "NotStarted", "engine", "fallback_reason", "launch"]
 
@@ -129,7 +129,7 @@ def launch(
             int(aslr),
         ]
         # Python needs the variables that found its own libraries
-        first, own = ([str(program)], {}) if program else (PYTHON_LAUNCHER, keeper.released(os.environ))
+        first, own = ([str(program)], {}) if program else (PYTHON_LAUNCHER, children.released(os.environ))
         command = [*first, *map(str, numbers), ",".join(map(str, cpus)) or "-", *argv]
         shared = (report, environment, launcher_alive, *([readings] if pace else []), *pass_fds)
         said_to = errors if errors is not None else output

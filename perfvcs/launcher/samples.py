@@ -13,9 +13,9 @@ from typing import Literal, get_args
 import msgspec
 
 from perfvcs.errors import PerfError
-from perfvcs.foreign import UNDECODABLE, at_most
 from perfvcs.profile import Metric
-from perfvcs.validity import MAX_NAME, METRIC_NAME, RESERVED
+from perfvcs.profile.validity import MAX_NAME, METRIC_NAME, RESERVED
+from perfvcs.system.foreign import UNDECODABLE, at_most
 
 SAMPLES_VARIABLE = "PERFVCS_SAMPLES"
 MAX_BYTES = 64 << 20

@@ -9,29 +9,26 @@ import msgspec
 from msgspec import structs
 from msgspec.structs import asdict
 
-from perfvcs.artefacts import Artefacts
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.git.worktree import CheckoutError
 from perfvcs.jobs import Cell, knobs
 from perfvcs.jobs.config import Config
-from perfvcs.measure.announcement import announced
-from perfvcs.measure.budget import Budget, TurnTimes, run, spend
+from perfvcs.measure.announcement import announced, choose, differing, intact, unfinished, variables
+from perfvcs.measure.blocks import ORDER_NAME
 from perfvcs.measure.executor import LocalExecutor, Make
 from perfvcs.measure.journal import Identity, Journal, Planned, SessionHeader
 from perfvcs.measure.product import Product, read_all
 from perfvcs.measure.progress import Progress
-from perfvcs.measure.request import Request, digest
-from perfvcs.measure.series import Changed
+from perfvcs.measure.request import Budget, Changed, Request, TurnTimes, digest, run, spend
 from perfvcs.measure.session import CollectFailed, Failure, Session
 from perfvcs.measure.site import BuildError, Version
 from perfvcs.measure.sites import SiteKind, Sites
-from perfvcs.measure.turns import ORDER_NAME
-from perfvcs.measure.unfinished import choose, differing, intact, unfinished, variables
-from perfvcs.plan.forecast import forecast
+from perfvcs.plan.automatic import forecast
 from perfvcs.profile import Profile
+from perfvcs.profile.summary import Header
 from perfvcs.repository import Repository
-from perfvcs.state import State
-from perfvcs.summary import Header
+from perfvcs.repository.leftovers import Artefacts
+from perfvcs.repository.state import State
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.words import listed
 
@@ -298,7 +295,7 @@ def settle(
     is the smallest effect that counts, see ``check.compare``. Returns what was stored, and the session.
     """
     from perfvcs.check.stopping import interim
-    from perfvcs.statistics.interim import schedule
+    from perfvcs.statistics.multiplicity import schedule
 
     cells, config = request.apply(config)
     rules = repository.criteria_reader.rules(pair[0].commit, pair[1].commit, committed=request.committed).rules

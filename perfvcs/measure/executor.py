@@ -12,16 +12,15 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import NamedTuple, Protocol
 
-from perfvcs.collector import CollectError, Observations
 from perfvcs.environment import noise
-from perfvcs.environment.facts import Facts, facts
+from perfvcs.environment.host import Facts, facts
 from perfvcs.errors import PerfError
+from perfvcs.measure.blocks import draw, turns
 from perfvcs.measure.journal import Block, Identity
-from perfvcs.measure.profiles import CellPlace, profile_of
-from perfvcs.measure.series import CellSeries
+from perfvcs.measure.request import CellSeries
 from perfvcs.measure.sites import SiteKind, Sites
-from perfvcs.measure.tally import About, Tally
-from perfvcs.measure.turns import draw, turns
+from perfvcs.measure.tally import About, CellPlace, Tally, profile_of
+from perfvcs.plugins.collector import CollectError, Observations
 
 COLLECT_FAILED = 5  # exit code of a failed measurement, after which the others go on
 SHORTEST_TIMEOUT = 0.001  # seconds of a time-out

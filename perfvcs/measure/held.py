@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from perfvcs import wholefile
-from perfvcs.descriptors import remove
+from perfvcs.system import disk
+from perfvcs.system.disk import remove
 
 SEAL = ".seal"  # in an environment
 COMPLETE = ".complete"  # beside it, written last: without it, it is the remains of a crash
@@ -80,8 +80,8 @@ class Held:
         self.about, self.sealed = about, stamps(self.folder)
         if keep:
             size = sum(path.lstat().st_blocks * 512 for path in self.folder.rglob("*"))
-            wholefile.write(self.folder / SEAL, json.dumps(self.sealed).encode())
-            wholefile.write(self.folder / COMPLETE, json.dumps(about | {"bytes": size}).encode())
+            disk.write(self.folder / SEAL, json.dumps(self.sealed).encode())
+            disk.write(self.folder / COMPLETE, json.dumps(about | {"bytes": size}).encode())
 
     def enter(self, user: User) -> bool:
         """Make it what ``user`` left; False where another one has spoilt it."""

@@ -20,12 +20,12 @@ from zlib import crc32
 
 import msgspec
 
-from perfvcs.collector import Observations
-from perfvcs.descriptors import NotPlain, make_folder, plain
 from perfvcs.jobs import MAX_COUNT
 from perfvcs.measure.request import Request
+from perfvcs.plugins.collector import Observations
 from perfvcs.profile import Environment, Job, Reached
-from perfvcs.state import State
+from perfvcs.repository.state import State
+from perfvcs.system.disk import NotPlain, make_folder, plain
 
 SESSIONS_FOLDER = "sessions"
 FORMAT = "perfvcs-session/1"
@@ -223,7 +223,7 @@ def header_of(path: Path) -> SessionHeader | None:
     return header if sound else None
 
 
-def running(path: Path) -> bool:
+def is_running(path: Path) -> bool:
     """Whether the session of a journal is running."""
     try:
         with _opened(path) as file:

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs import profile
-from perfvcs.descriptors import remove
 from perfvcs.errors import UsageError, system_reason
 from perfvcs.gate import PERF_FOLDER
 from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.project import NoRepository, Project, UnknownRevision
 from perfvcs.git.worktree import CheckoutError, clone
-from perfvcs.validity import PRODUCT_NAME
+from perfvcs.profile.validity import PRODUCT_NAME
+from perfvcs.system.disk import remove
 
 if TYPE_CHECKING:
     from perfvcs.jobs import Cell

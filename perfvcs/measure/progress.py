@@ -9,7 +9,7 @@ from time import monotonic
 from typing import Any, Protocol, TextIO
 
 from perfvcs.text.characters import printable, shorten
-from perfvcs.text.duration import duration
+from perfvcs.text.quantity import duration
 
 LONGEST_FAILURE = 2000  # characters of a failure
 WIDTH, WIDTH_OF_BAR = 34, 20  # characters of the label and of the bar

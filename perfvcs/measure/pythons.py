@@ -17,10 +17,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from perfvcs import wholefile
-from perfvcs.descriptors import remove
 from perfvcs.errors import PerfError
 from perfvcs.measure.held import COMPLETE, Held, User, aside, begin, lock, take
+from perfvcs.system import disk
+from perfvcs.system.disk import remove
 
 PYTHONS_FOLDER = "python"  # in .perf
 LOGS = 20  # of installations that failed
@@ -80,7 +80,7 @@ def made_from(folder: Path, recipe: str, user: User) -> Held | None:
 
 def remember(held: Held, recipe: str) -> None:
     """The recipe leads to this environment from now on."""
-    wholefile.write(held.folder.with_name(f"{recipe}{SAME_SUFFIX}"), held.folder.name.encode())
+    disk.write(held.folder.with_name(f"{recipe}{SAME_SUFFIX}"), held.folder.name.encode())
 
 
 def note(folder: Path) -> dict[str, Any]:

@@ -20,11 +20,11 @@ from tempfile import TemporaryFile
 from typing import IO
 
 from perfvcs.errors import CURES, UsageError, disk_is_full
+from perfvcs.launcher.preparation import CommandFailed, run
 from perfvcs.measure import pythons
 from perfvcs.measure.held import Held, User
 from perfvcs.measure.interpreter import Interpreter
 from perfvcs.measure.pythons import InstallError
-from perfvcs.process import CommandFailed, run
 
 SWITCHES = {"--no-index", "--pre"}
 SOURCE_OPTIONS = SWITCHES | {"-i", "-f", "--index-url", "--extra-index-url", "--find-links"}

@@ -9,15 +9,14 @@ from itertools import count
 from types import TracebackType
 
 from perfvcs.errors import PerfError, UsageError
-from perfvcs.measure.budget import Budget, TurnTimes
 from perfvcs.measure.executor import COLLECT_FAILED, Executor, LocalExecutor, Wanted
 from perfvcs.measure.journal import Identity, Journal
-from perfvcs.measure.profiles import CellPlace, profile_of
 from perfvcs.measure.progress import Progress
+from perfvcs.measure.request import Budget, TurnTimes
 from perfvcs.measure.sites import Sites
-from perfvcs.measure.tally import Failure, Tally
+from perfvcs.measure.tally import CellPlace, Failure, Tally, profile_of
 from perfvcs.profile import Profile
-from perfvcs.summary import Measured
+from perfvcs.profile.summary import Measured
 from perfvcs.text.words import counted, plural
 
 __all__ = ["CollectFailed", "Failure", "Session"]

@@ -14,23 +14,22 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from perfvcs.artefacts import Artefacts
-from perfvcs.descriptors import remove
 from perfvcs.environment import RECORDED, RECORDED_OF_BUILDS, clean, compiler
-from perfvcs.environment.secrets import secrets
+from perfvcs.environment.variables import secrets
 from perfvcs.errors import PerfError, UsageError, system_reason
 from perfvcs.git.changes import WorkingChanges, untracked
 from perfvcs.git.command import GitError
 from perfvcs.git.project import Project
 from perfvcs.git.worktree import checkout
 from perfvcs.jobs.config import Config, PythonTable, seconds
-from perfvcs.measure.builds import Builds, key_of
-from perfvcs.measure.compilers import wrapped
+from perfvcs.launcher.preparation import CommandFailed, run
+from perfvcs.measure.builds import Builds, key_of, wrapped
 from perfvcs.measure.product import Product
 from perfvcs.measure.pythons import PYTHONS_FOLDER, prune
 from perfvcs.measure.virtualenv import VirtualEnvironment, environment
 from perfvcs.native import native_folder, python_folder
-from perfvcs.process import CommandFailed, run
+from perfvcs.repository.leftovers import Artefacts
+from perfvcs.system.disk import remove
 
 CFLAGS = "{cflags}"  # in a build command
 

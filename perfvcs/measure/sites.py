@@ -15,19 +15,18 @@ from typing import NamedTuple
 from msgspec import structs
 
 from perfvcs import environment
-from perfvcs.collector import Run
 from perfvcs.environment import Knobs
 from perfvcs.environment.noise import Noise
-from perfvcs.environment.seeds import SEED_PLACEHOLDER, seeded
+from perfvcs.environment.variables import SEED_PLACEHOLDER, seeded
 from perfvcs.git.changes import WorkingChanges, ignored
 from perfvcs.git.project import Project
 from perfvcs.jobs import Cell
 from perfvcs.jobs.config import Config
 from perfvcs.jobs.workload import Workload
-from perfvcs.measure.interpreter import probe
-from perfvcs.measure.program import only_here, resolve
+from perfvcs.measure.interpreter import only_here, probe, resolve
 from perfvcs.measure.site import Site, Version, as_it_stands, prepare
 from perfvcs.measure.virtualenv import VirtualEnvironment
+from perfvcs.plugins.collector import Run
 from perfvcs.profile import Environment, Job, Reached
 from perfvcs.text.words import listed
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
 
+from perfvcs import __version__
 from perfvcs.jobs import Cell
-from perfvcs.measure.blocks import Blocks
-from perfvcs.measure.budget import Budget, TurnTimes
-from perfvcs.measure.journal import Block, Described, Journal, JournalEntry, Lost
+from perfvcs.measure.blocks import Blocks, JobRecording
+from perfvcs.measure.journal import Block, Described, Identity, Journal, JournalEntry, Lost, moment
 from perfvcs.measure.progress import Progress
+from perfvcs.measure.request import Budget, TurnTimes
 from perfvcs.measure.site import Version
-from perfvcs.profile import Environment, Job, Reached
+from perfvcs.profile import Collected, Design, Environment, Job, Profile, Reached
 from perfvcs.text.words import named
 
 
@@ -145,3 +147,33 @@ class Tally:
     def _tell(self, failure: Failure) -> None:
         self.failures.append(failure)
         self.progress.fail(str(failure))
+
+
+class CellPlace(NamedTuple):
+    """A cell on a version, by their numbers, on a host (empty: here); ``engine`` is the one used, if that is known only afterwards."""
+
+    number: int
+    position: int
+    engine: str = ""
+    host: str = ""
+
+
+def profile_of(
+    tally: Tally, identity: Identity, place: CellPlace, recording: JobRecording, about: About, ended: datetime
+) -> Profile:
+    """The profile of what was recorded at a place."""
+    cell, version, several = tally.cells[place.number], tally.versions[place.position], len(tally.versions) > 1
+    return Profile(
+        commit=version.commit, dirty=version.dirty, job=about.job,
+        metrics=recording.metrics, resources=recording.resources(), stacks=recording.stacks(),
+        reached=recording.reached or about.reached, turns=recording.turns if several else None,
+        collected=Collected(identity.session, identity.started, moment(ended), f"perfvcs {__version__}"),
+        environment=about.environment,
+        design=Design(
+            binaries=cell.binaries, executions=recording.executions, warmup=cell.warmup, seed=identity.seed,
+            version=place.position, order="interleaved" if several else "sequential",
+            versions=[one.product.name if one.product else one.commit for one in tally.versions],
+            failed=tally.blocks.failed(place.number, place.position, place.host),
+            product=version.product.recorded if version.product else None,
+        ),
+    )  # fmt: skip

@@ -14,19 +14,19 @@ from perfvcs.errors import PerfError
 from perfvcs.jobs import knobs, matrix
 from perfvcs.jobs.config import read
 from perfvcs.jobs.proposals import PROPOSED_REPEATS, PYTEST
-from perfvcs.measure.budget import Budget
 from perfvcs.measure.journal import Identity
+from perfvcs.measure.request import Budget
 from perfvcs.measure.session import Session
 from perfvcs.measure.site import Version
 from perfvcs.measure.sites import Sites
-from perfvcs.text.duration import duration
+from perfvcs.text.quantity import duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfvcs.collector import Observations
     from perfvcs.jobs.starter import Proposal
     from perfvcs.measure.progress import Progress
+    from perfvcs.plugins.collector import Observations
     from perfvcs.repository import Repository
 
 LONGEST_EXECUTION = 120.0  # seconds of one execution that is still proposed

@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from perfvcs.collector import CollectError
 from perfvcs.measure import pythons
 from perfvcs.measure.held import Held, take
 from perfvcs.measure.interpreter import Interpreter
 from perfvcs.measure.pythons import InstallError
 from perfvcs.measure.recipe import Recipe
+from perfvcs.plugins.collector import CollectError
 
 VOLATILE = {"direct_url.json", "RECORD", "INSTALLER", "REQUESTED"}  # what installers note of where and how they installed
 INSTALL_TIMEOUT = 1800.0

@@ -154,7 +154,7 @@ def measurements(variation: Variation, survey: Survey) -> int | None:
     The variance between executions is that of their medians, as a verdict takes them, without what comes from inside. None where
     nothing is known of the inside, or of the costs.
     """
-    from perfvcs.statistics.counts import measurements as best
+    from perfvcs.statistics.components import measurements as best
 
     if variation.inside is None or not variation.inside.within or variation.deviation is None or survey.binaries > 1:
         return None
@@ -174,7 +174,7 @@ def builds(variation: Variation, survey: Survey) -> int | None:
     With the measurements per execution as they are, w is a whole execution, and S_B^2 holds what comes from inside: with n0 of them
     that is the published m0.
     """
-    from perfvcs.statistics.counts import executions as best
+    from perfvcs.statistics.components import executions as best
 
     inside, cost = variation.inside, survey.cost
     if variation.deviation is None or survey.binaries < 2 or not cost.execution or cost.preparation is None or inside is None:

@@ -8,15 +8,88 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import exp, isfinite, log, sqrt
 from statistics import fmean, median
+from typing import TYPE_CHECKING
 
-from perfvcs.check.deltas import USUAL_DELTA, Delta, of_metric
-from perfvcs.plan.draws import Drawn, Share, explained
-from perfvcs.plan.inside import Inside, SizedMetric, inside, runs
-from perfvcs.plan.outliers import apart as drawn_apart
-from perfvcs.plan.outliers import in_turns as drawn_in_turns
+from perfvcs.check.method import USUAL_DELTA, Delta, of_metric
+from perfvcs.plan.inside import Drawn, Inside, Share, SizedMetric, explained, inside, runs
 from perfvcs.profile import Profile
-from perfvcs.summary import RECORDER, Measured, Place, Summary
-from perfvcs.units import in_base_units
+from perfvcs.profile.summary import RECORDER, Measured, Place, Summary
+from perfvcs.profile.units import in_base_units
+from perfvcs.statistics.huber import BEND, FEWEST_PAIRS, NORMAL_IN_DISTANCES, draw_in
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+DRAWN = 4000  # values of a session that are drawn for pretended pairs; twice as many change the result by about 1 %
+FOUR = 4  # values that make two pairs
+DEVIATION_ROUNDING = 1e-12  # a relative deviation below is only rounding
+
+
+def in_turns(differences: Sequence[Sequence[float]]) -> float | None:
+    """The variance of a pair's difference from those of pairs that were measured in turns, one sequence per session, outliers pulled in.
+
+    With one session it is n times the squared error of ``perfvcs.statistics.huber.paired``; several share the bound, and each keeps its
+    own centre. None for fewer than ``FEWEST_PAIRS`` pairs, and where most are equal. Source: Huber 1981, sections 6.4-6.5.
+    """
+    import numpy as np
+
+    samples = [np.array(sample) for sample in differences if len(sample) > 1]
+    count = sum(sample.size for sample in samples)
+    if count < FEWEST_PAIRS:
+        return None
+    scale = float(np.median(np.concatenate([_distances(sample) for sample in samples]))) * NORMAL_IN_DISTANCES
+    if scale <= DEVIATION_ROUNDING:
+        return None
+    drawn = [draw_in(sample[None, :], np.array([[BEND * scale]]))[0] for sample in samples]
+    alone = max(float((np.concatenate(drawn) == np.concatenate(samples)).mean()), 1 / count)
+    squares = sum(float(((sample - sample.mean()) ** 2).sum()) for sample in drawn)
+    return squares / (count - len(drawn)) * ((1 + (1 - alone) / (alone * count)) / alone) ** 2
+
+
+def apart(values: Sequence[Sequence[float]]) -> float | None:
+    """The same from executions that were not measured in turns, one sequence per session: of pairs of any two of a session.
+
+    Without outliers it is twice the variance of the values, pooled over the sessions. None for fewer than ``FEWEST_PAIRS`` values, and
+    where most pairs are equal.
+    """
+    import numpy as np
+
+    samples = [np.array(sample) for sample in values if len(sample) >= FOUR]
+    if sum(sample.size for sample in samples) < FEWEST_PAIRS:
+        return None
+    pairs = [_pairs(sample) for sample in samples]
+    scale = float(np.median(np.concatenate([np.abs(found[0] - found[1]) for found in pairs]))) * NORMAL_IN_DISTANCES
+    if scale <= DEVIATION_ROUNDING:
+        return None
+    bound, weights = BEND * scale, [sample.size - 1 for sample in samples]
+    alone = fmean([float((np.abs(found) <= bound).mean()) for found in pairs], weights)
+    left = fmean([float((np.minimum(np.abs(found), bound) ** 2).mean()) for found in pairs], weights)
+    squares = fmean([float((found**2).mean()) for found in pairs], weights)
+    variance = fmean([float(sample.var(ddof=1)) for sample in samples], weights)
+    return 2 * variance * left / squares / max(alone, 1 / DRAWN) ** 2
+
+
+def _pairs(sample: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Differences of two values each, shape (2, many): those in a column share no value. The same for the same sample."""
+    import numpy as np
+
+    size = sample.size
+    shuffled = np.random.default_rng(0).permuted(np.tile(sample, (-(-DRAWN // size), 1)), axis=1)
+    fours = shuffled[:, : size // FOUR * FOUR].reshape(-1, FOUR)
+    return np.array([fours[:, 0] - fours[:, 1], fours[:, 2] - fours[:, 3]])
+
+
+def _distances(sample: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Distances between two values: of all of them, or of many that were drawn."""
+    import numpy as np
+
+    if sample.size <= sqrt(2 * DRAWN):
+        rows, columns = np.triu_indices(sample.size, 1)
+        return np.abs(sample[rows] - sample[columns])
+    return np.abs(_pairs(sample)).ravel()
+
 
 ENOUGH_DEGREES = 4  # degrees of freedom from which the differences of real pairs are preferred
 ROUNDING = 1e-24  # a relative variance below is only rounding
@@ -129,17 +202,17 @@ def _spread(empty: Variation, kind: str, usual: Delta, sessions: Sequence[tuple[
     seed = None if several else explained(_drawn(scaled, [of for of, _ in sessions]))
     known = replace(known, replicates=sum(len(found) for _, _, found in scaled), seed=seed)
     alone, turns = [list(found.values()) for _, _, found in scaled], _differences(scaled)
-    apart, together = _pooled(alone), _pooled(turns)
-    if apart is None:
+    single, together = _pooled(alone), _pooled(turns)
+    if single is None:
         what = "build" if several else "execution"
         return replace(known, problem=f"a single {what} shows no spread: measure at least 5, better 10")
     if together is not None and together[1] >= ENOUGH_DEGREES:
-        drawn = drawn_in_turns(turns) if together[0] else None
+        drawn = in_turns(turns) if together[0] else None
         return replace(
-            known, deviation=sqrt(apart[0]), difference=sqrt(together[0]), drawn=_root(drawn), df=together[1], paired=True
+            known, deviation=sqrt(single[0]), difference=sqrt(together[0]), drawn=_root(drawn), df=together[1], paired=True
         )
-    drawn = drawn_apart(alone) if apart[0] else None
-    return replace(known, deviation=sqrt(apart[0]), difference=sqrt(2 * apart[0]), drawn=_root(drawn), df=apart[1])
+    drawn = apart(alone) if single[0] else None
+    return replace(known, deviation=sqrt(single[0]), difference=sqrt(2 * single[0]), drawn=_root(drawn), df=single[1])
 
 
 def _root(variance: float | None) -> float | None:

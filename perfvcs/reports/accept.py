@@ -16,17 +16,15 @@ import msgspec
 from perfvcs.check import register
 from perfvcs.check.acceptance import ID_DIGITS, SERIES_DIGITS, Acceptance, identity, is_committed
 from perfvcs.check.change import NothingToCompare
-from perfvcs.check.document import decode
+from perfvcs.check.markdown import decode
 from perfvcs.check.text import benchmark, labelled
 from perfvcs.errors import UsageError, nearest
 from perfvcs.git.command import GitError
-from perfvcs.lock import hold
-from perfvcs.text.characters import escaped, shorten
-from perfvcs.text.columns import COLUMNS
-from perfvcs.text.naming import Named, meant
+from perfvcs.profile.validity import Malformed
+from perfvcs.system.lock import hold
+from perfvcs.text.characters import COLUMNS, escaped, shorten
 from perfvcs.text.quantity import percent, quantity
-from perfvcs.text.words import metric_name
-from perfvcs.validity import Malformed
+from perfvcs.text.words import Named, meant, metric_name
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
@@ -232,7 +230,7 @@ def _size(change: AcceptableChange) -> float:
 
 def _blame(repository: Repository, candidate: AcceptableChange) -> str:
     """What is blamed for a change; raises UsageError where nothing is."""
-    from perfvcs.locate.blames import of_pair
+    from perfvcs.locate.blame.search import of_pair
     from perfvcs.reports.blame import named
 
     a, b = candidate.baseline, candidate.target

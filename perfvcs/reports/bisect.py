@@ -3,23 +3,67 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from perfvcs.locate.bisection import describe_target
-from perfvcs.locate.effects import Effect, own, part, unexplained
-from perfvcs.locate.effects import effect as effect_of
-from perfvcs.reports.suspects import reasons, title, wrapped
-from perfvcs.text.characters import shorten
-from perfvcs.text.duration import duration
-from perfvcs.text.quantity import change, difference, percent
+from perfvcs.locate.bisect.bisection import describe_target
+from perfvcs.locate.bisect.evidence import Effect, own, part, unexplained
+from perfvcs.locate.bisect.evidence import effect as effect_of
+from perfvcs.text.characters import COLUMNS, shorten
+from perfvcs.text.quantity import change, difference, duration, percent
 from perfvcs.text.quantity import step as levels
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
     from perfvcs.git.project import Commit
-    from perfvcs.locate.bisection import Bisection
+    from perfvcs.locate.bisect.bisection import Bisection
     from perfvcs.repository import Repository
+
+
+MOST_SUSPECTS = 10  # suspects
+REASONS = 3  # of each
+
+
+def suspected(repository: Repository, bisection: Bisection) -> Iterator[str]:
+    """The commits of a span by what they change, the likeliest first, the newest of equals."""
+    if bisection.target is not None:
+        yield f"{describe_target(bisection.target)}, {metric_name(bisection.target.metric)}"
+    if bisection.suspects is None:
+        yield f"{bisection.span.last:,} commits are too many to be read: name ends closer to each other"
+        return
+    share, touching = bisection.shares(), [place for place, one in enumerate(bisection.suspects) if one.touches]
+    listed = sorted(touching, key=lambda place: (-share[place], -place))[:MOST_SUSPECTS]
+    about = repository.project.describe([bisection.suspects[place].commit for place in listed])
+    for place in listed:
+        suspect = bisection.suspects[place]
+        yield title(about[suspect.commit], f"{100 * share[place]:5.1f} %  ")
+        yield from wrapped(reasons(suspect.reasons), indent=9)
+    rest = bisection.span.last - len(touching)
+    parts = [counted(len(touching), "suspect")]
+    if rest:
+        what = "nothing that it is known to run" if bisection.target else "nothing that runs"
+        parts.append(f"{counted(rest, 'commit')} change{'s' if rest == 1 else ''} {what}")
+    yield ", ".join(parts)
+
+
+def reasons(every: tuple[str, ...]) -> str:
+    """The first of the reasons that make a commit a suspect."""
+    more = f" and {len(every) - REASONS} more" if len(every) > REASONS else ""
+    return ", ".join(every[:REASONS]) + more
+
+
+def title(about: Commit, before: str = "") -> str:
+    """The line of a commit."""
+    head = f"{before}{about.id[:10]}  {about.when[:10]}  {shorten(about.author, 16)}  "
+    return head + shorten(about.title, max(10, COLUMNS - len(head)))
+
+
+def wrapped(text: str, indent: int = 0) -> list[str]:
+    """A sentence on as many lines as it takes."""
+    margin = " " * indent
+    return wrap(text, COLUMNS, initial_indent=margin, subsequent_indent=margin or "  ", break_long_words=False)
+
 
 MOST_LISTED = 12  # commits of a range, and of those that were skipped
 INDENT = 4
@@ -158,7 +202,7 @@ def _range(bisection: Bisection, about: dict[str, Commit]) -> Iterator[str]:
 
 def _by_counts(bisection: Bisection, about: dict[str, Commit]) -> Iterator[str]:
     """Where instructions changed, if times do not show that the ends differ."""
-    from perfvcs.locate.posterior import likeliest
+    from perfvcs.locate.bisect.posterior import likeliest
 
     guide = bisection.outcome.guide if bisection.outcome else None
     if guide is None or bisection.why != "unproved":

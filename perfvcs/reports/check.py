@@ -16,26 +16,25 @@ import msgspec
 
 import perfvcs
 from perfvcs.check.acceptance import is_open
+from perfvcs.check.answer import MOVED_VERDICTS
+from perfvcs.check.assignment import RULES_FILE
 from perfvcs.check.change import NothingToCompare, Report
-from perfvcs.check.importance import MOVED_VERDICTS
 from perfvcs.git.project import UnknownRevision
-from perfvcs.reports.pair import ComparedPair, measured, stored
-from perfvcs.reports.untouched import inheriting, noted, selected
+from perfvcs.profile.validity import Malformed
+from perfvcs.reports.pair import ComparedPair, inheriting, measured, noted, selected, stored
 from perfvcs.repository import Repository
-from perfvcs.rules import RULES_FILE
-from perfvcs.state import State
-from perfvcs.validity import Malformed
+from perfvcs.repository.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from perfvcs.check.importance import JobUnit
-    from perfvcs.criteria import Criteria
+    from perfvcs.check.answer import JobUnit
     from perfvcs.jobs.config import Config
     from perfvcs.measure.campaign import CampaignOutcome
     from perfvcs.measure.executor import Make
     from perfvcs.measure.progress import Progress
     from perfvcs.measure.request import Request
+    from perfvcs.repository.criteria import Criteria
 
 DEGRADED, OPEN = 3, 4
 
@@ -92,8 +91,7 @@ class Check(msgspec.Struct, frozen=True):
     def background(self, *, shown: bool = False) -> Background:
         """What is known of the causes, and the files that differ, where something moved; and the next step of who was ``shown`` both."""
         from perfvcs.reports.blame import known
-        from perfvcs.reports.causes import causes, files
-        from perfvcs.reports.following import following
+        from perfvcs.reports.causes import causes, files, following
 
         repository, pair = self.repository, (self.baseline, self.target)
         inside: dict[JobUnit, list[str]] = {}
@@ -141,7 +139,7 @@ def exit_status(report: Report, *, gate: bool = False, strict: bool = False) -> 
 
 def rendered(report: Report, form: Form, background: Callable[[], Background], *, verbose: bool = False, why: str = "") -> str:
     """A report in a form, with ``why`` these two were compared; the ``background`` is asked for unless the form is a line."""
-    from perfvcs.check.sentence import criteria
+    from perfvcs.check.answer import criteria
     from perfvcs.check.text import settlement, summary, text
 
     if form == "line":
@@ -153,7 +151,7 @@ def rendered(report: Report, form: Form, background: Callable[[], Background], *
 
         return "\n".join([*lead(report, why=why), text(report, following=after)])
     if form == "json":
-        from perfvcs.check.document import encode
+        from perfvcs.check.markdown import encode
 
         said = {": ".join(unit): lines for unit, lines in known.causes.items()}
         return encode(report, causes=said, files=known.files, next=known.following, pair=why)
@@ -186,7 +184,7 @@ def compared(
 
     What is remembered of the same comparison is not computed again. Raises NothingToCompare.
     """
-    from perfvcs.check.document import decode
+    from perfvcs.check.markdown import decode
 
     memory, pair = repository.index.memory, (baseline.verdict_key, target.verdict_key)
     given = [method, delta, within, criteria]

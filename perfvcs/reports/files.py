@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from perfvcs.check import compare
-from perfvcs.check.settling import IMPORT_ADVICE
+from perfvcs.check.brief import IMPORT_ADVICE
+from perfvcs.check.subject import Subject
 from perfvcs.errors import NO_SPACE, PerfError, UsageError
 from perfvcs.formats import read, stem
 from perfvcs.git.project import NoRepository, Project, UnknownRevision
 from perfvcs.native.compiled import cache_folder
+from perfvcs.profile.summary import Header
+from perfvcs.profile.units import in_base_units
 from perfvcs.reports.causes import causes
 from perfvcs.reports.check import Background, exit_status, rendered
-from perfvcs.store.document import fold
-from perfvcs.subject import Subject
-from perfvcs.summary import Header
-from perfvcs.units import in_base_units
+from perfvcs.store.removal import fold
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Report

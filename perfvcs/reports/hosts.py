@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.environment.configuration import changes, configuration, host_of
-from perfvcs.environment.facts import Facts
+from perfvcs.environment.host import Facts, changes, configuration, host_of
 from perfvcs.errors import UsageError, nearest
-from perfvcs.text.characters import escaped, shorten
-from perfvcs.text.columns import COLUMNS
+from perfvcs.text.characters import COLUMNS, escaped, shorten
 from perfvcs.text.quantity import percent
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
-    from perfvcs.index.sessions import HostSession
+    from perfvcs.index.filling import HostSession
     from perfvcs.repository import Repository
 
 NAME_CHARACTERS = 30  # characters of a host's name

@@ -9,20 +9,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.text.characters import escaped, shorten
-from perfvcs.text.columns import COLUMNS
-from perfvcs.text.naming import apart
+from perfvcs.text.characters import COLUMNS, escaped, shorten, sparkline
 from perfvcs.text.quantity import change, quantity
-from perfvcs.text.sparkline import sparkline
-from perfvcs.text.words import ambiguous, counted, metric_name, metric_rank, named, tallied
+from perfvcs.text.words import ambiguous, apart, counted, metric_name, metric_rank, named, tallied
 
 if TYPE_CHECKING:
     from perfvcs.git.project import Commit
     from perfvcs.history.finding import Finding
-    from perfvcs.index.verdicts import LastVerdict
+    from perfvcs.index.findings import LastVerdict
     from perfvcs.profile import Environment
+    from perfvcs.profile.summary import Measured, Summary
     from perfvcs.repository import Repository
-    from perfvcs.summary import Measured, Summary
 
 TREND_METRICS = ("wall", "cpu", "duration")  # whose trend is drawn
 FIRST_COLLECTOR = "time"  # the collector whose trends come first
@@ -107,7 +104,7 @@ def _named(trends: Sequence[MetricTrend]) -> list[str]:
     several = ambiguous(((name, trend.metric), trend.environment.fingerprint) for name, trend in zip(names, trends, strict=True))
     if not several:
         return names
-    from perfvcs.environment.naming import names as names_of
+    from perfvcs.environment.host import names as names_of
 
     places = names_of(trend.environment for trend, name in zip(trends, names, strict=True) if (name, trend.metric) in several)
     return [
@@ -126,7 +123,7 @@ def described(verdict: LastVerdict) -> str:
 
 def log_of(repository: Repository, revision: str, number: int, *, everything: bool = False) -> Log:
     """The newest ``number`` commits of a revision or range that have profiles, or of all with ``everything``."""
-    from perfvcs.history.marks import marks  # others of this module need none
+    from perfvcs.history.levels import marks
 
     walk = repository.project.walk(revision)
     ids = list(islice(walk if everything else repository.with_profiles(walk), number))
@@ -144,7 +141,7 @@ def _places(findings: Sequence[Finding]) -> dict[int, str]:
     """By its place in memory the environment of each finding on something that changed in several."""
     if not findings:
         return {}
-    from perfvcs.environment.naming import names as names_of
+    from perfvcs.environment.host import names as names_of
     from perfvcs.history.finding import title
 
     keys = [(title(one.line), one.line.job.collector, one.line.metric) for one in findings]

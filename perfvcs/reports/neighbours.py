@@ -13,8 +13,8 @@ from perfvcs.check.change import VERDICT_WORDS, NothingToCompare
 from perfvcs.errors import UsageError
 from perfvcs.git.ancestry import way
 from perfvcs.reports.check import DEGRADED, OPEN, Check, Form, compared
-from perfvcs.state import State
-from perfvcs.text.columns import COLUMNS
+from perfvcs.repository.state import State
+from perfvcs.text.characters import COLUMNS
 
 if TYPE_CHECKING:
     from perfvcs.repository import Repository
@@ -44,7 +44,7 @@ class Neighbours:
     def render(self, form: Form, *, verbose: bool = False) -> str:
         """All reports in a form, and what they come to; as text only those with news, unless ``verbose``."""
         if form == "json":
-            from perfvcs.check.document import encode
+            from perfvcs.check.markdown import encode
 
             return encode([check.report for check in self.checks])
         from perfvcs.check.text import settlement
@@ -111,13 +111,13 @@ def _kind(check: Check, news: Sequence[Check], listed: Sequence[Check]) -> str:
 
 def _weight(check: Check) -> tuple[bool, float]:
     """What puts those first that fail, then those with the most important changes."""
-    from perfvcs.check.importance import entries
+    from perfvcs.check.answer import entries
 
     return check.status() != DEGRADED, -max((entry.importance for entry in entries(check.report)), default=0.0)
 
 
 def _sentence(check: Check) -> Iterator[str]:
-    from perfvcs.check.sentence import criteria, sentence
+    from perfvcs.check.answer import criteria, sentence
     from perfvcs.check.text import revision
 
     report = check.report

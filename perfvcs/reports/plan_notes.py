@@ -13,8 +13,7 @@ from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from perfvcs.plan.inside import Inside
-    from perfvcs.plan.rows import PlanRow
-    from perfvcs.plan.survey import Survey
+    from perfvcs.plan.survey import PlanRow, Survey
     from perfvcs.plan.variation import Variation
 
 LARGEST_EFFECT = 10.0  # effect that is still shown as a number

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.entries import AnyEntry, RegressionEntry, as_written, over_sizes
 from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
-from perfvcs.store.document import verified
+from perfvcs.profile.models import AnyEntry, RegressionEntry, as_written, over_sizes
+from perfvcs.profile.workloads import at_workload, bound, joined
+from perfvcs.store.removal import verified
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.quantity import number, quantity
 from perfvcs.text.words import metric_name, plural
-from perfvcs.workloads import at_workload, bound, joined
 
 if TYPE_CHECKING:
-    from perfvcs.postprocessor import Postprocessor
+    from perfvcs.plugins.postprocessor import Postprocessor
     from perfvcs.repository import Repository
 
 UNIT, METRIC = 26, 12  # characters of names in the table

@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from perfvcs import __version__, wholefile
-from perfvcs.environment.configuration import host_of
-from perfvcs.foreign import UNDECODABLE
-from perfvcs.summary import Header, Measured, Summary
+from perfvcs import __version__
+from perfvcs.environment.host import host_of
+from perfvcs.profile.summary import Header, Measured, Summary
+from perfvcs.system import disk
+from perfvcs.system.foreign import UNDECODABLE
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from perfvcs.check.assignment import Rules
     from perfvcs.check.change import Change, Report
     from perfvcs.repository import Repository
-    from perfvcs.rules import Rules
 
 CALLED = ("degradation", "improvement")
 JUDGED_WORDS = (*CALLED, "same", "inconclusive", "suspected")
@@ -118,7 +119,7 @@ class _Cache:
     def put(self, key: str, records: list[ReplayRecord]) -> None:
         kept = list(self._read().items())[1 - KEPT_REPLAYS :]
         with suppress(OSError):
-            wholefile.write(self.path, msgspec.json.encode(dict([*kept, (key, records)])))
+            disk.write(self.path, msgspec.json.encode(dict([*kept, (key, records)])))
 
 
 Twins = tuple[Measured, Measured]
@@ -144,9 +145,9 @@ def pairs_of(headers: Sequence[Header]) -> dict[str, list[tuple[Header, Header]]
 
 def counts_of(repository: Repository, revision: str) -> dict[tuple[str, str], int]:
     """Executions of a check by perf.toml, per benchmark and collector; where they are automatic, as planned for a revision."""
+    from perfvcs.check.assignment import RULES_FILE
     from perfvcs.jobs import matrix
     from perfvcs.jobs.config import load
-    from perfvcs.rules import RULES_FILE
 
     path = repository.project.root / RULES_FILE
     cells = matrix(load(path)) if not repository.project.bare and path.is_file() else []

@@ -10,22 +10,54 @@ from typing import Any
 
 import msgspec
 
+from perfvcs.check.assignment import RULES_FILE
 from perfvcs.check.change import NothingToCompare
 from perfvcs.errors import UsageError, nearest
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
-from perfvcs.locate.reached import MODULE, outer
-from perfvcs.locate.sampler import LeftOutSampler
-from perfvcs.locate.selecting import Selection
-from perfvcs.locate.selecting import select as choose
-from perfvcs.locate.selection import Choice
+from perfvcs.locate.blame.guard import Guard
+from perfvcs.locate.select.reached import MODULE, outer
+from perfvcs.locate.select.sampler import LeftOutSampler
+from perfvcs.locate.select.selection import Choice, Selection
+from perfvcs.locate.select.selection import select as choose
 from perfvcs.repository import Repository
-from perfvcs.rules import RULES_FILE
-from perfvcs.state import State
-from perfvcs.text.characters import escaped, shorten
-from perfvcs.text.columns import COLUMNS
-from perfvcs.text.naming import Named, meant
-from perfvcs.text.words import counted, named
+from perfvcs.repository.state import State
+from perfvcs.text.characters import COLUMNS, escaped, shorten
+from perfvcs.text.quantity import percent
+from perfvcs.text.words import Named, counted, meant, named
+
+MOST_MISSED = 20
+
+
+def lines(guard: Guard) -> list[str]:
+    """The score, the slowdowns that nobody noticed, and the functions that nothing guards."""
+    if not guard.planted:
+        return ["nothing could be planted within the budget: raise it with --budget"]
+    noticed = sum(one.noticed for one in guard.planted)
+    said = [
+        f"score {100 * guard.score:.0f} %: {noticed} of {counted(len(guard.planted), 'planted slowdown')} "
+        f"noticed at {percent(guard.delta).lstrip('+')} ({guard.metric}, {guard.commit[:10]})"
+    ]
+    missed = [one for one in guard.planted if not one.noticed]
+    said += [
+        f"missed:  {one.rule} in {one.function} ({one.path}:{one.line}): {_effect(one.effect)}" for one in missed[:MOST_MISSED]
+    ]
+    said += [f"and {len(missed) - MOST_MISSED} more"] if len(missed) > MOST_MISSED else []
+    said += [f"unguarded: {', '.join(guard.unguarded[:MOST_MISSED])}"] if guard.unguarded else []
+    if guard.unreached:
+        said.append(f"no benchmark runs {counted(guard.unreached, 'function')} of {guard.reached + guard.unreached}")
+    return said
+
+
+def _effect(effect: float) -> str:
+    return percent(effect) if abs(effect) >= 1e-6 else "no change"
+
+
+def json(guard: Guard) -> str:
+    """The whole as JSON, with its score."""
+    document = msgspec.to_builtins(guard) | {"score": guard.score}
+    return escaped(msgspec.json.format(msgspec.json.encode(document)).decode())
+
 
 MOST_SHOWN = 5  # benchmarks with the same reason, and functions, without -v
 BY = {"recorded": "what was recorded on {}", "static": "its sources", "files": "the files that changed", "": "nothing"}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from perfvcs.check.change import NothingToCompare
+from perfvcs.check.subject import Subject
 from perfvcs.check.text import called, labelled
 from perfvcs.errors import PerfError, UsageError, nearest
 from perfvcs.git.project import UnknownRevision
@@ -14,9 +15,8 @@ from perfvcs.history.finding import line_called, title
 from perfvcs.history.series import gather
 from perfvcs.reports.check import Check
 from perfvcs.repository import Repository
-from perfvcs.state import State
-from perfvcs.subject import Subject
-from perfvcs.text.naming import meant
+from perfvcs.repository.state import State
+from perfvcs.text.words import meant
 
 
 def page_of(names: Sequence[str], *, delta: float | None = None) -> tuple[Subject, Callable[[], Path]]:

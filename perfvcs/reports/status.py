@@ -9,28 +9,43 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.errors import UsageError
+from perfvcs.check.assignment import RULES_FILE
+from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import KEEP, load
-from perfvcs.measure.announcement import running
-from perfvcs.measure.unfinished import unfinished
+from perfvcs.measure.announcement import running, unfinished
 from perfvcs.reports.log import MetricTrend, described, trends
-from perfvcs.rules import RULES_FILE
-from perfvcs.text.characters import escaped, shorten
-from perfvcs.text.columns import COLUMNS
-from perfvcs.text.duration import duration
-from perfvcs.text.naming import apart
-from perfvcs.text.quantity import quantity
-from perfvcs.text.sparkline import sparkline
-from perfvcs.text.words import counted, listed, plural
+from perfvcs.text.characters import COLUMNS, escaped, shorten, sparkline
+from perfvcs.text.quantity import duration, quantity
+from perfvcs.text.words import apart, counted, listed, plural
 
 if TYPE_CHECKING:
     from perfvcs.exchange.sharing import RemoteDifference
-    from perfvcs.index.verdicts import LastVerdict
+    from perfvcs.index.findings import LastVerdict
     from perfvcs.measure.announcement import RunningSession
     from perfvcs.measure.journal import SessionHeader
     from perfvcs.measure.pythons import Taken
     from perfvcs.repository import Repository
+
+
+HELP = "all commands: perf --help"
+
+
+def lines() -> Iterator[str]:
+    """The standing of the repository around the current folder; what is missing for that, with its cure, where there is none."""
+    from perfvcs.repository import Repository
+
+    try:
+        status = status_of(Repository.find())
+    except PerfError as error:
+        yield "perfvcs keeps the performance history of a git repository beside its code history."
+        yield str(error)
+    else:
+        yield from status.lines()
+        if status.verdict:
+            yield "perf show draws it, perf log lists the commits, perf history the lasting changes"
+    yield HELP
+
 
 BACK = 24  # commits back that a sparkline looks
 SPARKLINE_POINTS = 16  # of a sparkline

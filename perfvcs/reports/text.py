@@ -2,21 +2,146 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from statistics import geometric_mean
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import geometric_mean, median
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from perfvcs.summary import Header, summarise
-from perfvcs.text.characters import shorten
-from perfvcs.text.columns import COLUMNS
-from perfvcs.text.naming import apart
-from perfvcs.text.quantity import quantity
-from perfvcs.text.words import counted, metric_name, metric_rank, named
+import msgspec
+
+from perfvcs.history.finding import title
+from perfvcs.profile.summary import Header, summarise
+from perfvcs.text.characters import COLUMNS, shorten, sparkline
+from perfvcs.text.quantity import at_sizes, change, percent, quantity, step
+from perfvcs.text.words import apart, counted, metric_name, metric_rank, named
 
 if TYPE_CHECKING:
+    from perfvcs.history.finding import Finding
     from perfvcs.measure.campaign import CampaignOutcome
     from perfvcs.profile import Profile
+
+
+STEP_WORD_WIDTH = 11  # the longest word
+MARGIN = STEP_WORD_WIDTH + 4
+BENCHMARK_WIDTH = 38
+STEP_METRIC_WIDTH = 15
+DETECTORS = {"series": "the series"}
+MEASURED_IN_TURNS = "measured in turns"
+LEAST_P = 1e-99  # a p below is printed as this bound
+
+
+class StepOverSizes(msgspec.Struct, frozen=True):
+    """A finding, and those on other sizes of the same unit and metric at the same commit."""
+
+    finding: Finding
+    others: list[Finding]
+
+    @property
+    def title(self) -> str:
+        """The benchmark's name, without a size where a whole curve was judged."""
+        line = self.finding.line
+        return title(line if self.finding.curve is None else line._replace(size=None))
+
+
+def together(findings: Iterable[Finding]) -> list[StepOverSizes]:
+    """The findings, each with those on other sizes that it stands for: first what a curve's verdict says, else the largest effect."""
+    groups: dict[tuple[object, ...], list[Finding]] = {}
+    for one in findings:
+        line = one.line
+        alone = one.denied or line.size is None
+        series = (line.job.key, line.uid, line.size if alone else None, line.metric, line.unit, line.environment.fingerprint)
+        groups.setdefault((series, one.commit, one.word), []).append(one)
+    found = []
+    for members in groups.values():
+        first, *others = sorted(members, key=lambda one: (one.curve is None, -abs(one.effect)))
+        found.append(StepOverSizes(first, others))
+    return found
+
+
+def described(grouped: StepOverSizes, called: str, location: str, host: Sequence[str]) -> Iterator[str]:
+    """All that is known of a change: word, benchmark and course, metric and levels, commits, and what contradicts it.
+
+    ``location`` is its environment where there are several; ``host`` is what changed meanwhile on its host.
+    """
+    finding, line = grouped.finding, grouped.finding.line
+    yield f"  {finding.word:{STEP_WORD_WIDTH}}  {called:{BENCHMARK_WIDTH}}  {sparkline(finding.around)}".rstrip()
+    yield from indented(location)
+    size = change(finding.effect, finding.low, finding.high)
+    yield from indented(f"{_metric(finding):{STEP_METRIC_WIDTH}} {size:<23} {step(*finding.judged_levels, line.unit)}")
+    yield from indented("; ".join(filter(None, (_at(finding), _others(grouped)))))
+    yield from indented("; ".join(filter(None, (_range(finding), _p(finding.p), _by(finding.detectors)))))
+    yield from indented(finding.contradiction and f"contradicted: {finding.contradiction}")
+    yield from indented(_meanwhile(host))
+
+
+def summed_up(members: Sequence[StepOverSizes], called: str, location: str, hosts: Sequence[str]) -> Iterator[str]:
+    """Several changes of one commit and word: how many, how large, the first of them by name, and the fewest commits that it may be.
+
+    What speaks against them is kept: how many are contradicted, and what changed meanwhile on their ``hosts``.
+    """
+    first = members[0].finding
+    effects = sorted(one.finding.effect for one in members)
+    spread = f"{percent(effects[0])} to {percent(effects[-1])}, median {percent(median(effects))}"
+    yield f"  {first.word:{STEP_WORD_WIDTH}}  {counted(len(members), 'series', 'series')}: {spread}"
+    yield from indented(f"most: {', '.join(filter(None, (called, _metric(first), location)))}, {first.levels}")
+    yield from indented(_range(min((one.finding for one in members), key=lambda finding: finding.commits)))
+    contradicted = sum(bool(one.finding.contradiction) for one in members)
+    yield from indented(f"contradicted: {contradicted:,} of {len(members):,} (perf history --all)" if contradicted else "")
+    yield from indented(_meanwhile(hosts))
+
+
+def indented(text: str) -> list[str]:
+    """Behind the word's column, on as many lines as it takes; inner spaces of what fits stay."""
+    if not text:
+        return []
+    margin = " " * MARGIN
+    if len(text) + MARGIN <= COLUMNS:
+        return [margin + text]
+    return wrap(" ".join(text.split()), COLUMNS, initial_indent=margin, subsequent_indent=margin)
+
+
+def _meanwhile(changes: Sequence[str]) -> str:
+    return f"the host changed meanwhile: {'; '.join(changes)}" if changes else ""
+
+
+def _metric(finding: Finding) -> str:
+    return shorten(metric_name(finding.line.metric), STEP_METRIC_WIDTH)
+
+
+def _at(finding: Finding) -> str:
+    """At which sizes a curve has these levels."""
+    return at_sizes(finding.curve.sizes) if finding.curve else ""
+
+
+def _others(step: StepOverSizes) -> str:
+    """How many other sizes moved, and by how much at least and at most, where that is not said already."""
+    sizes = step.finding.curve.sizes if step.finding.curve else None
+    apart = [
+        each for each in step.others if sizes is None or each.line.size is None or not sizes[0] <= each.line.size <= sizes[1]
+    ]
+    if not apart:
+        return ""
+    low, high = (percent(end([each.effect for each in apart])) for end in (min, max))
+    return f"{counted(len(apart), 'other size')} {low if low == high else f'{low} to {high}'}"
+
+
+def _range(finding: Finding) -> str:
+    if finding.commits == 1:
+        return ""
+    what = "over" if finding.drift else "one of"
+    return f"{what} {finding.commits:,} commits {finding.first[:10]}..{finding.last[:10]}"
+
+
+def _p(p: float | None) -> str:
+    if p is None:
+        return ""
+    return f"p = {p:.0e}" if p >= LEAST_P else f"p < {LEAST_P:.0e}"
+
+
+def _by(detectors: Sequence[str]) -> str:
+    by = ", ".join(DETECTORS[name] for name in detectors if name in DETECTORS)
+    return "; ".join(filter(None, (MEASURED_IN_TURNS if "turns" in detectors else "", by and f"by {by}")))
+
 
 LABEL_CHARACTERS = 34  # characters of a benchmark's name
 VERSION = 11

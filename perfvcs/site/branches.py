@@ -8,16 +8,16 @@ from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.check.sentence import accepting, criteria
-from perfvcs.git.branches import Unmerged, unmerged
+from perfvcs.check.answer import accepting, criteria
+from perfvcs.git.ancestry import Unmerged, unmerged
 from perfvcs.git.command import GitError
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts
-from perfvcs.site import model, names
+from perfvcs.repository.state import State
+from perfvcs.site import model, template
 from perfvcs.site.contents import Contents, cell
+from perfvcs.site.folder import digest, packed
 from perfvcs.site.forge import Forge
-from perfvcs.site.output import digest, packed
 from perfvcs.site.pages import BranchList, BranchPage
-from perfvcs.state import State
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import quantity, step
 from perfvcs.text.words import counted, metric_name, tallied
@@ -124,8 +124,8 @@ class Branches:
             by = self._repository.criteria(State(unmerged.base), State(unmerged.measured[0])).judged_by
             sentence = ". ".join(filter(None, ["; ".join(filter(None, [accepting(by), sentence])), criteria(by)]))
         branch = model.BranchData(
-            name=shorten(unmerged.ref.name, names.BENCHMARK_NAME),
-            url=f"branches/{names.slug(unmerged.ref.name, of=unmerged.ref.reference)}.html",
+            name=shorten(unmerged.ref.name, template.BENCHMARK_NAME),
+            url=f"branches/{template.slug(unmerged.ref.name, of=unmerged.ref.reference)}.html",
             forge=self._forge.of_request(unmerged.ref.number) or None, newest=self._commit(unmerged.measured[0]),
             base=self._commit(unmerged.base) if unmerged.base else None, commits=len(unmerged.commits), measured=len(unmerged.measured),
             sentence=sentence, word=next((word for word, _ in counts), "same" if known else ""),
@@ -143,12 +143,15 @@ class Branches:
         after = "" if verdict.target is None else quantity(verdict.target, verdict.unit)
         number = self._published.get(_PublishedSeries(verdict.series, verdict.uid, verdict.size, verdict.metric, environment))
         known = contents.environments.get(environment)
+        benchmark = shorten(name + size, template.BENCHMARK_NAME)
+        if number is not None:
+            benchmark = contents.benchmark(contents.record.series[number])
         return model.MovedData(
-            benchmark=shorten(name + size, names.BENCHMARK_NAME) if number is None else contents.benchmark(contents.record.series[number]),
-            metric=shorten(metric_name(verdict.metric), names.BENCHMARK_NAME),
-            environment=known.name if known else environment[: names.ID_DIGITS_SHOWN],
+            benchmark=benchmark,
+            metric=shorten(metric_name(verdict.metric), template.BENCHMARK_NAME),
+            environment=known.name if known else environment[: template.ID_DIGITS_SHOWN],
             url=None if number is None else contents.urls[number], since=self._commit(branch.base or ""),
-            levels=levels, cell=cell(verdict, word, after, (branch.base or "")[: names.ID_DIGITS_SHOWN]),
+            levels=levels, cell=cell(verdict, word, after, (branch.base or "")[: template.ID_DIGITS_SHOWN]),
         )  # fmt: skip
 
     @cached_property
@@ -165,8 +168,8 @@ class Branches:
         if place is not None and commit in self._contents.record.details:
             return self._contents.commit(place)
         if commit not in self._details:
-            return model.CommitData(commit, commit[: names.ID_DIGITS_SHOWN], "", "", "")
-        return names.commit(self._details[commit], commit[: names.ID_DIGITS_SHOWN], None)
+            return model.CommitData(commit, commit[: template.ID_DIGITS_SHOWN], "", "", "")
+        return template.commit(self._details[commit], commit[: template.ID_DIGITS_SHOWN], None)
 
 
 def key(page: BranchPage | BranchList) -> str:

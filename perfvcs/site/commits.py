@@ -9,14 +9,43 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from perfvcs.check.answer import accepting, criteria
 from perfvcs.check.change import JudgedBy
-from perfvcs.check.sentence import accepting, criteria
-from perfvcs.site import answer, model
+from perfvcs.site import front, model
 from perfvcs.site.contents import Contents, level, metric
-from perfvcs.site.output import digest, packed
-from perfvcs.site.pages import Revision
+from perfvcs.site.folder import digest, packed
+from perfvcs.site.pages import ChangesData, Revision
 from perfvcs.site.series import fields
 from perfvcs.text.quantity import at_sizes, step
+
+MOST_CHANGES = 1200  # changes: with more the page would not stay below 3 MB
+
+
+def changes_key(contents: Contents) -> str:
+    """A digest of all changes with their status."""
+    found = []
+    for number, turn in contents.found:
+        status = contents.statuses[number][turn]
+        series = contents.record.series[number]
+        about = [contents.urls[number], contents.environment(series).name, status.state, status.reason]
+        found.append([*about, *fields(series.findings[turn])])
+    return digest(packed(found))
+
+
+def changes_page(contents: Contents) -> ChangesData:
+    """The page of all changes, the newest commits first."""
+    found = {
+        "open": contents.having("open"),
+        "accepted": contents.having("accepted"),
+        "past": contents.having("over", "improvement"),
+    }
+    room, left_out = MOST_CHANGES, 0
+    for name, pairs in found.items():
+        found[name] = pairs[:room]
+        left_out += len(pairs) - len(found[name])
+        room -= len(found[name])
+    return ChangesData(**{name: contents.groups(pairs) for name, pairs in found.items()}, left_out=left_out)
+
 
 MOST_FILES = 200
 MOST_SERIES = 400  # series in a table
@@ -53,7 +82,7 @@ class Commits:
         ).tolist()
         return every
 
-    def _found(self, number: int) -> dict[tuple[int, int], answer.Judged]:
+    def _found(self, number: int) -> dict[tuple[int, int], front.Judged]:
         """The comparisons at a measured commit, by series and turn, the most important first; a curve counts once."""
         contents = self.contents
         found = {}
@@ -61,7 +90,7 @@ class Commits:
             series = contents.record.series[which]
             verdict = series.verdicts[turn]
             called = contents.benchmark(series, sized=verdict.at is None)
-            found[which, turn] = answer.Judged(series, verdict, called, contents.environment(series).name)
+            found[which, turn] = front.Judged(series, verdict, called, contents.environment(series).name)
         ordered = sorted(found.items(), key=lambda pair: (pair[1].rank, pair[1].verdict.at is None, pair[0]))
         first = {one.curve: where for where, one in reversed(ordered)}
         return {where: one for where, one in ordered if one.curve is None or first[one.curve] == where}
@@ -139,23 +168,23 @@ class Commits:
             commit=contents.commit(number), parents=list(contents.record.details[contents.record.commits[number]].parents),
             files=diff.files, more=diff.more, steps=[contents.with_suspects(*pair) for pair in own[number][:LISTED_STEPS]],
             may=[contents.possible(*pair) for pair in may[number][:MAY]], moved=[self._row(*pair) for pair in moved[:MOST_SERIES]],
-            left_out=left_out, sentence=self._sentence(number, judged), jobs=answer.jobs(judged),
-            rest=answer.rest(judged, self._every[number] - len(self._judged.get(number, []))), next=self._next(number, found),
+            left_out=left_out, sentence=self._sentence(number, judged), jobs=front.jobs(judged),
+            rest=front.rest(judged, self._every[number] - len(self._judged.get(number, []))), next=self._next(number, found),
             before=around[0], after=around[1], blamed=contents.blamed.get(contents.record.commits[number], []),
         )  # fmt: skip
 
-    def _sentence(self, number: int, judged: list[answer.Judged]) -> str:
+    def _sentence(self, number: int, judged: list[front.Judged]) -> str:
         """The first sentence, and what the commit does to its own judge."""
         commits, before = self.contents.record.commits, self._near(self._turns[number] - 1)
         by = JudgedBy() if before is None else self.contents.judge(commits[before], commits[number])
         said = f"{text}." if (text := criteria(by)) else ""
-        return " ".join(filter(None, [f"{own}:" if (own := accepting(by)) else "", answer.sentence(judged), said]))
+        return " ".join(filter(None, [f"{own}:" if (own := accepting(by)) else "", front.sentence(judged), said]))
 
-    def _next(self, number: int, moved: Mapping[tuple[int, int], answer.Judged]) -> str:
+    def _next(self, number: int, moved: Mapping[tuple[int, int], front.Judged]) -> str:
         """The next command for the most important change; empty if nothing changed."""
         contents = self.contents
         for (which, turn), one in moved.items():
-            if one.word in answer.MOVED_VERDICTS:
+            if one.word in front.MOVED_VERDICTS:
                 before = int(contents.record.series[which].places[turn - 1])
                 pair = f"{contents.short(before)} {contents.short(number)}"
                 between = number - before - 1

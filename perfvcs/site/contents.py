@@ -12,14 +12,13 @@ import msgspec
 
 from perfvcs.check.change import JudgedBy
 from perfvcs.check.text import labelled
-from perfvcs.git.files import ChangedFile
-from perfvcs.reports.suspects import reasons
-from perfvcs.site import model, names
-from perfvcs.site.diff import Diffs
-from perfvcs.site.drawing import LARGEST_EXPONENT, SeriesDrawing, drawings
-from perfvcs.site.status import ChangeStatus, retired, statuses
-from perfvcs.site.suspicion import Suspicions
-from perfvcs.state import State
+from perfvcs.git.blobs import ChangedFile
+from perfvcs.reports.bisect import reasons
+from perfvcs.repository.state import State
+from perfvcs.site import model, template
+from perfvcs.site.forge import Diffs
+from perfvcs.site.model import LARGEST_EXPONENT, SeriesDrawing, drawings
+from perfvcs.site.status import ChangeStatus, Suspicions, retired, statuses
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import UNIT_WIDTH, change, percent, quantity
 from perfvcs.text.quantity import step as levels_text
@@ -57,7 +56,7 @@ class CommitColumns(NamedTuple):
 
 def _blamed(repository: Repository) -> dict[str, list[str]]:
     """Results of `perf blame`, by the newer commit."""
-    from perfvcs.locate.blames import every
+    from perfvcs.locate.blame.search import every
     from perfvcs.reports.blame import named
 
     found: dict[str, list[str]] = {}
@@ -79,9 +78,9 @@ class Contents:
         measured = [record.commits[place] for place in record.measured]
         self.blamed = _blamed(repository)
         self.profiles: dict[int, str] = {}  # series -> page of its newest profile
-        self._shorts = names.shorts(measured)
-        self.environments = names.environments((series.line.environment for series in record.series), self.retired)
-        self.urls = [names.series_url(series.line) for series in record.series]
+        self._shorts = template.shorts(measured)
+        self.environments = template.environments((series.line.environment for series in record.series), self.retired)
+        self.urls = [template.series_url(series.line) for series in record.series]
         self._commits: dict[str, model.CommitData] = {}
         self._steps: dict[tuple[int, int], model.StepData] = {}
         self._possible: dict[tuple[int, int], model.Possible] = {}
@@ -168,7 +167,7 @@ class Contents:
     def short(self, number: int) -> str:
         """The short id of a commit of the record."""
         commit = self.record.commits[number]
-        return self._shorts.get(commit, commit[: names.ID_DIGITS_SHOWN])
+        return self._shorts.get(commit, commit[: template.ID_DIGITS_SHOWN])
 
     def commit(self, number: int) -> model.CommitData:
         """A commit of the record."""
@@ -180,18 +179,20 @@ class Contents:
     def _about(self, details: Commit) -> model.CommitData:
         """A commit that may have no profiles, and so no page."""
         short = self._shorts.get(details.id)
-        return names.commit(details, short or details.id[: names.ID_DIGITS_SHOWN], f"commits/{short}.html" if short else None)
+        return template.commit(
+            details, short or details.id[: template.ID_DIGITS_SHOWN], f"commits/{short}.html" if short else None
+        )
 
     @cached_property
-    def ambiguous(self) -> set[names.SiblingKey]:
+    def ambiguous(self) -> set[template.SiblingKey]:
         """Metrics of benchmarks that several collectors measured, so that pages say which."""
-        return ambiguous((names.what(series.line), series.line.job.collector) for series in self.record.series)
+        return ambiguous((template.what(series.line), series.line.job.collector) for series in self.record.series)
 
     def benchmark(self, series: SeriesRecord, *, sized: bool = True) -> str:
         """The benchmark's name, with its size (``sized``), and with its collector if several measured the same."""
         line = series.line
-        name = shorten(labelled(line.job.label, line.uid, line.size if sized else None), names.BENCHMARK_NAME)
-        return f"{name} ({line.job.collector})" if names.what(line) in self.ambiguous else name
+        name = shorten(labelled(line.job.label, line.uid, line.size if sized else None), template.BENCHMARK_NAME)
+        return f"{name} ({line.job.collector})" if template.what(line) in self.ambiguous else name
 
     def environment(self, series: SeriesRecord) -> model.EnvironmentData:
         """The environment of a series."""

@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from perfvcs.drawing.commits.outline import LevelLine, Rise
+from perfvcs.pictures.outline import LevelLine, Rise
 from perfvcs.site.model import (
     BranchData,
     CellData,

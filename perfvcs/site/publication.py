@@ -16,18 +16,15 @@ import msgspec
 from perfvcs.check.change import NothingToCompare
 from perfvcs.git.remote import NoRemote, Remote
 from perfvcs.history.record import HistoryRecord, read
-from perfvcs.site import about, changes, front, profiles, series
-from perfvcs.site.badge import badge
+from perfvcs.site import front, series
 from perfvcs.site.branches import Branches, key
-from perfvcs.site.commits import Commits
+from perfvcs.site.commits import Commits, changes_key, changes_page
 from perfvcs.site.contents import Contents, metric
-from perfvcs.site.feed import feed
-from perfvcs.site.folder import opened
+from perfvcs.site.feed import badge, feed
+from perfvcs.site.folder import Output, digest, opened, packed
 from perfvcs.site.forge import Forge, guessed
-from perfvcs.site.output import Output, digest, packed
 from perfvcs.site.template import GENERATOR, Templates
-from perfvcs.text.characters import shorten
-from perfvcs.text.columns import COLUMNS
+from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.quantity import micro_sign
 from perfvcs.text.words import counted
 
@@ -149,7 +146,7 @@ def _outputs(repository: Repository, contents: Contents, templates: Templates, c
         yield Output((f"assets/{name}",), digest(content), partial(_same, content))
     listed = _names(contents)
     yield Output(("assets/names.js",), digest(listed), partial(_same, listed))
-    yield from profiles.outputs(repository, contents, choice.profiles, templates)
+    yield from series.outputs(repository, contents, choice.profiles, templates)
     at_front = partial(front.page, contents, choice.newest)
     yield templates.output("index.html", "front.html", front.key(contents, choice.newest), at_front, last=True)
     for url in contents.pages:
@@ -157,14 +154,14 @@ def _outputs(repository: Repository, contents: Contents, templates: Templates, c
     commits = Commits(contents)
     for place in record.measured:
         yield templates.output(contents.commit(place).url or "", "commit.html", commits.key(place), partial(commits.page, place))
-    change = changes.key(contents)
-    yield templates.output("changes.html", "changes.html", change, partial(changes.page, contents))
+    change = changes_key(contents)
+    yield templates.output("changes.html", "changes.html", change, partial(changes_page, contents))
     base = digest(templates.mark.encode(), change.encode(), packed(choice.base_url, record.commits[:1]))
     yield Output(("changes.atom",), base, lambda: (feed(contents, templates.title, choice.base_url),), shared=True)
     count = contents.count(contents.having("open"))
     yield Output(("badge.svg",), digest(packed(GENERATOR, count)), lambda: (badge(count),), shared=True)
-    data = about.page(contents)
-    yield templates.output("about.html", "about.html", about.key(data), lambda: data)
+    data = front.about_page(contents)
+    yield templates.output("about.html", "about.html", front.about_key(data), lambda: data)
 
 
 def _of_branches(branches: Branches, templates: Templates) -> Iterator[Output]:

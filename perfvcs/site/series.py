@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.drawing.commits.outline import appearance, between, edges
+from perfvcs.check.subject import Subject
+from perfvcs.history.finding import remarks_of
 from perfvcs.history.record import SeriesRecord
-from perfvcs.history.remarks import remarks_of
-from perfvcs.site import model
+from perfvcs.pictures.outline import appearance, between, edges
+from perfvcs.site import model, template
 from perfvcs.site.contents import Contents, effect, figures, level, metric
-from perfvcs.site.drawing import known
-from perfvcs.site.output import digest, packed
+from perfvcs.site.folder import Output, digest, packed
+from perfvcs.site.model import known
 from perfvcs.site.pages import Mark, NewestLevel, Remark, SeriesData, Track
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import UNIT_WIDTH, interval, quantity, scale
@@ -21,6 +24,62 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.history.finding import Finding
+    from perfvcs.history.record import SeriesRecord
+    from perfvcs.repository import Repository
+    from perfvcs.site.template import Templates
+
+
+WITHOUT_PAGES = ("time", "pytest")  # collectors whose profiles hold little more than a series' page shows
+
+
+def outputs(repository: Repository, contents: Contents, most: int, templates: Templates) -> Iterator[Output]:
+    """The pages of at most so many newest profiles, one per job and environment, which the series get links to.
+
+    All of them where these are no more than that, else those of collectors that record more than executions.
+    """
+    newest: dict[tuple[str, str], list[int]] = {}
+    for number, series in enumerate(contents.record.series):
+        newest.setdefault(_job(series), []).append(number)
+    rich = [job for job, numbers in newest.items() if contents.record.series[numbers[0]].line.job.collector not in WITHOUT_PAGES]
+    chosen = sorted(newest) if len(newest) <= most else sorted(rich)[:most]
+    if not chosen:
+        return
+    commits = {job: _newest(contents, newest[job]) for job in chosen}
+    headers = repository.index.headers(dict.fromkeys(commits.values()))
+    paths = {
+        (header.job.key, header.environment.fingerprint, header.commit): header.path for header in headers if header.dirty is None
+    }
+    for job in chosen:
+        path = paths[*job, commits[job]]
+        series = contents.record.series[newest[job][0]]
+        url = f"profiles/{template.slug(series.line.job.label, series.line.job.collector, of=job)}.html"
+        contents.profiles |= dict.fromkeys(newest[job], url)
+        title = f"{contents.benchmark(series)} at {contents.short(contents.places[commits[job]])}, {contents.environment(series).name}"
+        beside = f"{url.removesuffix('.html')}.json"
+        links = {
+            templates.title: "../index.html", contents.benchmark(series): f"../{contents.urls[newest[job][0]]}",
+            "JSON": beside.rpartition("/")[2],
+        }  # fmt: skip
+        key = digest(templates.mark.encode(), packed(path, title, links))
+        yield Output((url, beside), key, partial(_page, repository, path, title, links))
+
+
+def _job(series: SeriesRecord) -> tuple[str, str]:
+    return series.line.job.key, series.line.environment.fingerprint
+
+
+def _newest(contents: Contents, numbers: list[int]) -> str:
+    """The newest commit that some series have."""
+    return contents.record.commits[max(int(contents.record.series[number].places[-1]) for number in numbers)]
+
+
+def _page(repository: Repository, path: str, title: str, links: dict[str, str]) -> tuple[bytes, bytes]:
+    from perfvcs.pictures.export import document
+    from perfvcs.pictures.page import render
+
+    subject = Subject(title, [repository.former.profile(repository.store.read(path, at=repository.index.head))])
+    return render(subject, links=links).encode(), f"{document(subject)}\n".encode()
+
 
 NEWEST_VALUES = 25  # commits in the table of values
 COMMAND = 300  # characters
@@ -89,7 +148,7 @@ def page(contents: Contents, url: str) -> SeriesData:
         remarks=[
             Remark(contents.environment(series).name, shorten(remark, COMMAND)) for series in all_series for remark in remarks_of(series)
         ],
-        newest=_newest(contents, numbers), siblings=siblings(contents, url), notes=[*notes, *_notes(all_series)],
+        newest=_series_newest(contents, numbers), siblings=siblings(contents, url), notes=[*notes, *_notes(all_series)],
     )  # fmt: skip
 
 
@@ -160,7 +219,7 @@ def _span(levels: NDArray[np.float64], commits: int, unit: str) -> str:
     return f"{count}, {quantity(low, unit)}" if low == high else f"{count}, from {quantity(low, unit)} to {quantity(high, unit)}"
 
 
-def _newest(contents: Contents, numbers: list[int]) -> list[NewestLevel]:
+def _series_newest(contents: Contents, numbers: list[int]) -> list[NewestLevel]:
     """The newest commits of all environments, newest first."""
     turns = [
         (int(series.places[turn]), number, turn)

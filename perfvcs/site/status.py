@@ -6,10 +6,15 @@ from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
 from math import log
 from typing import TYPE_CHECKING
 
-from perfvcs.history.allowance import Allowance
+from perfvcs.git.project import Commit
+from perfvcs.history.judging import Allowance
+from perfvcs.locate.bisect.suspicion import suspect
+from perfvcs.locate.select.reached import BenchmarkUnit, Reach, recorded
+from perfvcs.locate.sources.differences import changes
 from perfvcs.text.characters import shorten
 
 if TYPE_CHECKING:
@@ -17,8 +22,53 @@ if TYPE_CHECKING:
 
     from perfvcs.history.finding import Finding
     from perfvcs.history.record import HistoryRecord, SeriesRecord
+    from perfvcs.index.lines import Line
+    from perfvcs.locate.sources.differences import Changes
     from perfvcs.repository import Repository
     from perfvcs.site.model import ChangeState
+
+
+MOST_SUSPECTS = 3  # suspects of a change
+MOST_COMMITS = 10  # commits that a change may be: of longer ranges `perf bisect --dry-run` lists the suspects
+MOST_READ = 60  # commits whose changes one publishing reads
+
+
+class Suspicions:
+    """The suspects among a project's ``commits``, oldest first; what they change is read once."""
+
+    def __init__(self, repository: Repository, commits: list[str]) -> None:
+        self._repository, self._commits = repository, commits
+        self._changes: dict[str, Changes] = {}
+
+    def of(self, finding: Finding, line: Line) -> list[tuple[Commit, tuple[str, ...]]]:
+        """The newest suspects with the functions and files that make them suspect; empty if too much would have to be read."""
+        if not 2 <= finding.commits <= MOST_COMMITS or finding.first not in self._places:
+            return []
+        first, last = self._places[finding.first], self._places[finding.last]
+        if first < 1 or len(self._changes) + last - first + 1 > MOST_READ:
+            return []
+        reach = self._reached.get(BenchmarkUnit(line.job.label, line.job.collector, line.uid)) or self._reached.get(
+            BenchmarkUnit(line.job.label, line.job.collector)
+        )
+        found = [suspect(self._commits[place], self._change(place), reach) for place in range(last, first - 1, -1)]
+        touching = [one for one in found if one.touches][:MOST_SUSPECTS]
+        about = self._repository.project.describe([one.commit for one in touching])
+        return [(about[one.commit], one.reasons) for one in touching]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {commit: place for place, commit in enumerate(self._commits)}
+
+    @cached_property
+    def _reached(self) -> dict[BenchmarkUnit, Reach]:
+        return recorded(self._repository, reversed(self._commits))
+
+    def _change(self, number: int) -> Changes:
+        commit = self._commits[number]
+        if commit not in self._changes:
+            self._changes[commit] = changes(self._repository.project, self._commits[number - 1], commit)
+        return self._changes[commit]
+
 
 GONE_COMMITS = 20  # measured since an environment's last one, and
 GONE_DAYS = 30.0  # days between these, after which it is retired

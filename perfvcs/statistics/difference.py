@@ -11,6 +11,46 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
+
+NORMAL = 1.482602218505602  # standard deviations in a median distance from the middle, of normal values: 1 / Phi^-1(3/4)
+
+
+def medians(values: NDArray[np.float64], group: NDArray[np.intp], groups: int) -> NDArray[np.float64]:
+    """The (upper) median of the values of each of ``groups`` groups, shape (groups,); 0 for one without values."""
+    import numpy as np
+
+    counts, found = np.bincount(group, minlength=groups), np.zeros(groups)
+    there, most = counts > 0, int(counts.max(initial=0))
+    if most and (counts[there] == most).all() and (group[1:] >= group[:-1]).all():  # as curves at the same sizes have it
+        found[there] = np.partition(values.reshape(-1, most), most // 2, axis=1)[:, most // 2]
+        return found
+    order = np.lexsort((values, group))
+    places = np.cumsum(counts) - counts + counts // 2
+    found[there] = values[order][places[there]]
+    return found
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Mean and its confidence interval per group, shape (groups,), in the unit of the values; infinite for a single value."""
+
+    centre: NDArray[np.float64]
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+
+def interval(values: ArrayLike, confidence: float = 0.99) -> Interval:
+    """Student's interval of the mean of each group; ``values`` has the shape (groups, n), n >= 1.
+
+    For an interval of geometric means pass logarithms and take ``exp`` of the result.
+    """
+    import numpy as np
+
+    found = moments(values)
+    mean = combine(found.mean, [found.variance / np.shape(values)[1]], [found.df], confidence)
+    return Interval(found.mean, mean.low, mean.high)
+
+
 SHORT_ROW = 32  # values
 NORMAL_DEGREES = 1e9  # degrees of freedom from which Student's t is the normal distribution to double precision
 

@@ -6,13 +6,168 @@ from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
-from statistics import fmean, median
+from statistics import fmean, median, variance
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.deviation import NORMAL
+from perfvcs.statistics.difference import NORMAL, Difference, combine
+from perfvcs.statistics.period import chosen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+
+# p up to which hosts evidently differ; with a larger one, more comparisons over hosts that agree would be left open
+EVIDENT = 0.05
+
+
+@dataclass(frozen=True)
+class OverHosts:
+    """The ``difference`` with what hosts differ by in its interval, each host's own ``effects`` (groups, hosts), and the ``p`` (groups,)
+    of the test that all hosts have the same effect; NaN where no host has two pairs.
+    """
+
+    difference: Difference
+    effects: NDArray[np.float64]
+    p: NDArray[np.float64]
+
+
+def over(difference: Difference, gaps: NDArray[np.float64], hosts: Sequence[int], confidence: float = 0.99) -> OverHosts:
+    """A ``difference`` of pairs whose ``gaps`` (groups, n) were measured on ``hosts`` (n numbers from 0 on, each with a pair).
+
+    gap = effect + host + block. The variance of hosts is that of their means beyond what blocks explain, never below 0 (analysis of
+    variance of a random effect). Where it is 0 the difference stays as it is: one host with the same blocks would have said no more.
+    Elsewhere both variances add up, that of k hosts with k - 1 degrees of freedom (Satterthwaite); where hosts evidently differ (p <=
+    ``EVIDENT``), their means are all that counts, with k - 1 degrees of freedom. Source: Kalibera, Jones 2013; Searle, Casella,
+    McCulloch 1992, section 3.6.
+    """
+    import numpy as np
+    from scipy.special import fdtrc
+
+    places = np.asarray(hosts)
+    member = places[:, None] == np.arange(places.max() + 1)
+    counts, n = member.sum(axis=0), len(places)
+    k = len(counts)
+    effects = gaps @ (member / counts)
+    centre = gaps.mean(axis=1)
+    df = n - k
+    outside = (counts * (effects - centre[:, None]) ** 2).sum(axis=1) / max(k - 1, 1)
+    if k < 2 or not df:
+        return OverHosts(difference, effects, np.full(len(gaps), np.nan))
+    inside = ((gaps - effects[:, places]) ** 2).sum(axis=1) / df
+    per_host = (n - (counts**2).sum() / n) / (k - 1)
+    variance = np.maximum(0.0, outside - inside) / per_host * (counts**2).sum() / n**2
+    degrees = [np.full(len(gaps), float(k - 1)), np.full(len(gaps), float(df))]
+    wide = combine(difference.estimate, [variance, inside / n], degrees, confidence)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = fdtrc(k - 1, df, np.where(inside > 0, outside / inside, np.where(outside > 0, np.inf, np.nan)))
+    alone = combine(difference.estimate, [outside * (counts**2).sum() / (n**2 * per_host)], degrees[:1], confidence)
+    found = chosen((variance > 0) & (wide.error > difference.error), wide, difference)
+    return OverHosts(chosen(p <= EVIDENT, alone, found), effects, p)
+
+
+CLIPPED = 2.0  # percent at either end that are outliers for the slope
+STEEPEST = 1.5  # on logarithmic scales; in proportion is 1
+SEVERAL = 8  # executions
+FAR_ERRORS = 4.0  # standard errors by which the sides' means do not differ by chance
+UNMOVED = 1e-6  # standard deviation of the covariate's logarithm below which it says nothing
+
+
+def adjusted(value: ArrayLike, covariate: ArrayLike, cell: ArrayLike, execution: ArrayLike) -> NDArray[np.float64]:
+    """``value`` at the geometric mean of ``covariate``; columns of equal length, whole numbers for ``cell`` and ``execution``.
+
+    Analysis of covariance (Fisher 1932) on logarithms with one slope for all cells, from 0 to 1.5, by least squares after the tails of
+    the values are cut. Cells (side and size) must not influence the slope. From eight executions on the slope is that through
+    their means, since a single reading of the covariate is inexact and would flatten it. The slope costs a degree of freedom, which
+    intervals of ten pairs and more do not notice (5 % of their width). Values and covariates that are not above 0, or unknown, change
+    nothing and stay as they are.
+    """
+    import numpy as np
+
+    values, beside = np.array(value, dtype=np.float64), np.asarray(covariate, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        known = (values > 0) & (beside > 0) & np.isfinite(beside) & np.isfinite(values)
+    if not known.any():
+        return values
+    x, y = np.log(beside[known]), np.log(values[known])
+    place = np.unique(np.asarray(cell)[known], return_inverse=True)[1]
+    count = np.bincount(place)
+    away, found = (column - (np.bincount(place, column) / count)[place] for column in (x, y))
+    found = np.clip(found, *np.percentile(found, [CLIPPED, 100 - CLIPPED]))
+    run = np.unique(np.asarray(execution)[known], return_inverse=True)[1]
+    calls = np.bincount(run)
+    weight = np.ones(len(away))
+    if len(calls) >= SEVERAL:
+        away, found, weight = np.bincount(run, away) / calls, np.bincount(run, found) / calls, calls.astype(np.float64)
+    found_slope = slope(float((weight * away * found).sum()), float((weight * away**2).sum()), float(weight.sum()))
+    values[known] *= np.exp(-found_slope * (x - x.mean()))
+    return values
+
+
+def slope(products: float, squares: float, count: float) -> float:
+    """The slope by the sums of products and squares of ``count`` distances from the means; from 0 to 1.5, 0 where nothing moved."""
+    return min(STEEPEST, max(0.0, products / squares)) if squares > UNMOVED**2 * count else 0.0
+
+
+def far_apart(first: Sequence[float], second: Sequence[float]) -> bool:
+    """Whether the executions' logarithms of the covariate on two sides differ by more than chance: Welch's t beyond 4.
+
+    Then it may be a part of what is compared. False where a side has one execution.
+    """
+    if min(len(first), len(second)) < 2:
+        return False
+    error = sqrt(variance(first) / len(first) + variance(second) / len(second))
+    return abs(fmean(second) - fmean(first)) > FAR_ERRORS * error + UNMOVED
+
+
+@dataclass(frozen=True)
+class Together:
+    """What all units take together, ``baseline`` of shape (m,) and ``target`` of shape (k,), and the ``shares`` (units,) of each unit.
+
+    The geometric means of both sides are the sums of the units' geometric means.
+    """
+
+    baseline: NDArray[np.float64]
+    target: NDArray[np.float64]
+    shares: NDArray[np.float64]
+
+
+def together(baseline: ArrayLike, target: ArrayLike, *, rates: bool = False) -> Together:
+    """The units of two sides as one, from values of shape (units, m) and (units, k), all above 0; column by column the executions.
+
+    Units of one execution share its noise, so they are combined first, inside each execution, and executions remain what is
+    replicated. Each unit has a weight, its share in the total, and weighs on a logarithmic scale, on which a single odd value moves
+    the sum less than its own size. With the logarithmic mean of both sides as weight the weighted mean of the logarithms of ratios is
+    exactly that of the ratio of the totals. ``rates`` are amounts per time: added up is the time that one of each takes, and the
+    result is a rate again. Source: Montgomery 1937; Vartia 1976, eq. 12.
+    """
+    import numpy as np
+
+    sign = -1.0 if rates else 1.0
+    logs = [sign * np.log(np.asarray(side, dtype=np.float64)) for side in (baseline, target)]
+    centres = [side.mean(axis=1) for side in logs]
+    peak = max(float(centre.max()) for centre in centres)
+    amounts = [np.exp(centre - peak) for centre in centres]
+    weights = _logarithmic_mean(amounts[0], amounts[1], centres[1] - centres[0])
+    shares = weights / weights.sum()
+    first, second = (
+        np.exp(sign * (shares @ (side - centre[:, None]) + np.log(amount.sum()) + peak))
+        for side, centre, amount in zip(logs, centres, amounts, strict=True)
+    )
+    return Together(first, second, shares)
+
+
+def _logarithmic_mean(first: NDArray[np.float64], second: NDArray[np.float64], ratio: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(b - a) / ``ratio``, which is log(b / a), and a where both are equal; near that by the series, where the quotient is rounding."""
+    import numpy as np
+
+    near = np.abs(ratio) < 1e-4
+    quotient = (second - first) / np.where(near, 1.0, ratio)
+    mean: NDArray[np.float64] = np.where(near, np.sqrt(first * second) * (1 + ratio**2 / 24), quotient)
+    return mean
+
 
 FEWEST_SESSIONS = 5  # sessions of a history from which a variance is believed
 CLIP = 2.5  # standard deviations beyond which a step of the history counts as a change of the code

@@ -14,22 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.errors import UsageError
-from perfvcs.git import refs
+from perfvcs.git import lineage
 from perfvcs.git.bare import Bare, Fault, GitFailed
-from perfvcs.git.identity import identity
+from perfvcs.git.command import identity
 from perfvcs.git.stream import STORE_BRANCH, Import, blob_id
-from perfvcs.lock import alone_in
 from perfvcs.profile import Profile
+from perfvcs.profile.validity import MAX_PROFILE
 from perfvcs.store import layout, locks, removal
-from perfvcs.store.changes import counted, united
-from perfvcs.store.document import PROFILE_PATH, Damaged, Newer, damaged, path_of, verified, whole
-from perfvcs.store.failures import explain, refused, says, unwritable
-from perfvcs.store.removal import Removal
-from perfvcs.validity import MAX_PROFILE
+from perfvcs.store.locks import explain, refused, says, unwritable
+from perfvcs.store.removal import PROFILE_PATH, Damaged, Newer, Removal, counted, damaged, path_of, united, verified, whole
+from perfvcs.system.lock import alone_in
 
 if TYPE_CHECKING:
-    from perfvcs.store.examination import Problem
-    from perfvcs.store.restoration import Restored, WholeState
+    from perfvcs.store.restoration import Problem, Restored, WholeState
 
 STORE_FORMAT = b"perfvcs-store/1\n"
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -105,7 +102,7 @@ class Store:
                 return None
         except OSError as error:
             raise Damaged(f"cannot read {self.path} ({error.strerror or error}): make it readable for you") from None
-        if self._whole is not None and refs.loose(self.path, STORE_BRANCH) == self._whole:
+        if self._whole is not None and lineage.loose(self.path, STORE_BRANCH) == self._whole:
             return self._whole
         try:
             commit, mark = self._git.run("rev-parse", f"{STORE_BRANCH}^{{commit}}", f"{STORE_BRANCH}:format").decode().split()
@@ -290,7 +287,7 @@ class Store:
 
     def fsck(self) -> list[Problem]:
         """All that is wrong: git's own check of its objects, then every profile against its format and its place."""
-        from perfvcs.store.examination import problems
+        from perfvcs.store.restoration import problems
 
         return problems(self, self._git)
 
@@ -328,12 +325,12 @@ class Store:
 
         Writers that run are waited for, and wait; readers go on. Removed profiles stay in the history.
         """
-        from perfvcs.store import upkeep
+        from perfvcs.store import locks
 
         self.tip()
-        if only_when_crowded and not upkeep.crowded(self.path):
+        if only_when_crowded and not locks.crowded(self.path):
             return False
-        upkeep.pack(self.path, self._git)
+        locks.pack(self.path, self._git)
         return True
 
     @contextlib.contextmanager

@@ -8,8 +8,8 @@ import re
 import stat
 from pathlib import Path
 
-from perfvcs.descriptors import NotPlain, entries, folder, plain, remove
 from perfvcs.git.command import keys
+from perfvcs.system.disk import NotPlain, entries, folder, plain, remove
 
 CONFIG = b"[core]\n\trepositoryformatversion = 0\n\tbare = true\n"
 HEAD_CONTENT = b"ref: refs/heads/main\n"

@@ -7,16 +7,64 @@ the file gc.pid whether another one is packing, so a writer has its own number t
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
+import re
+import shutil
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, NoReturn
 
-from perfvcs.descriptors import plain
-from perfvcs.errors import PerfError
-from perfvcs.store.failures import unwritable
+from perfvcs.errors import NO_SPACE, PerfError, disk_is_full
+from perfvcs.git.bare import Bare, GitFailed
+from perfvcs.store.removal import Damaged
+from perfvcs.system.disk import plain
+
+UNWRITTEN = "(failed|unable|cannot|could not|couldn't) (to )?(write|create|update|append|close)"
+CAUSES = (  # what git says -> what it was
+    ("No space left on device|Out of diskspace", errno.ENOSPC),
+    ("Disk quota exceeded", errno.EDQUOT),
+    (f"File too large|died of signal {signal.SIGXFSZ:d}", errno.EFBIG),
+    ("Read-only file system", errno.EROFS),
+    ("permission denied|insufficient permission", errno.EACCES),
+)
+
+
+class Unwritable(PerfError):
+    """The store cannot be written: read-only, or the disk is full. What was there is kept."""
+
+
+def unwritable(path: Path, error: OSError) -> Unwritable:
+    """The error of a store at a path that the system refused to write."""
+    full = error.errno in NO_SPACE
+    cure = "free some space" if full else "make it writable for you"
+    return Unwritable(f"cannot write {path} ({error.strerror or error}): {cure} and repeat; what was stored is kept")
+
+
+def refused(path: Path, error: GitFailed) -> Unwritable | None:
+    """What git's error means if the system refused to write at a path; None if it did not."""
+    for pattern, code in CAUSES:
+        if says(error, pattern):
+            return unwritable(path, OSError(code, os.strerror(code)))
+    if says(error, UNWRITTEN) and disk_is_full(path.parent):
+        return unwritable(path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    return None
+
+
+def explain(path: Path, error: GitFailed) -> NoReturn:
+    """Raise what git's error means for the store at a path: Unwritable, else Damaged."""
+    if found := refused(path, error):
+        raise found from None
+    raise Damaged(f"git cannot work on {path} ({error.reason}): run `perf fsck`") from None
+
+
+def says(error: GitFailed, pattern: str) -> bool:
+    """Whether git said this; its newer versions begin messages with small letters."""
+    return re.search(pattern, str(error), re.IGNORECASE) is not None
+
 
 OURS = "perfvcs-write.lock", "perfvcs-gc.lock"
 STALE = 10.0  # seconds; git holds a branch's lock for milliseconds, so an older one was left by a killed process
@@ -159,3 +207,52 @@ def break_stale(path: Path) -> None:
             with contextlib.suppress(FileNotFoundError):
                 if time.time() - lock.lstat().st_mtime > STALE:
                     lock.unlink()
+
+
+STALE_FILE = 3600.0  # seconds after which a half-written pack no longer has a writer
+CROWDED_OBJECTS, CROWDED_PACKS = 6700, 50  # from here packing is worth its time, as in git itself
+
+
+def crowded(path: Path) -> bool:
+    """Whether packing the store at a path is worth its time."""
+    packs = sum(1 for _ in (path / "objects/pack").glob("*.pack"))
+    loose = 256 * sum(1 for _ in (path / "objects/17").glob("*"))  # ids are uniform: one folder stands for all
+    return packs > CROWDED_PACKS or loose > CROWDED_OBJECTS
+
+
+def pack(path: Path, git: Bare) -> None:
+    """Pack the store at a path, alone; raises Unwritable, Damaged, and Contended where others keep it locked."""
+    with alone(path):
+        _sweep(path)
+        deadline = time.monotonic() + WRITER_PATIENCE
+        while not _packed(path, git):
+            if time.monotonic() > deadline:
+                raise contended(path)
+            time.sleep(0.1)
+
+
+def _packed(path: Path, git: Bare) -> bool:
+    """Whether git could; not where it found a lock that is in use, or that a killed one has left just now."""
+    with contextlib.suppress(FileNotFoundError):
+        (path / "gc.pid.lock").unlink()  # git holds it for an instant, and we are the only ones who pack
+    break_stale(path)
+    try:
+        git.run("gc", "--quiet", "--force", "--prune=2.weeks.ago")
+    except GitFailed as error:
+        if not says(error, LOCK_EXISTS):
+            explain(path, error)
+        return False
+    return True
+
+
+def _sweep(path: Path) -> None:
+    """Remove what git's killed processes leave: half-written packs and objects, crash reports, half a store beside this one."""
+    for left in path.parent.glob(f"{path.name}.new-*"):
+        with contextlib.suppress(OSError):
+            if time.time() - left.stat().st_mtime > STALE_FILE:
+                shutil.rmtree(left)
+    for pattern in ("objects/pack/tmp_*", "objects/??/tmp_obj_*", "objects/tmp_*", "fast_import_crash_*"):
+        for left in path.glob(pattern):
+            with contextlib.suppress(OSError):
+                if time.time() - left.stat().st_mtime > STALE_FILE:
+                    left.unlink()

@@ -2,13 +2,85 @@
 
 from __future__ import annotations
 
+import re
+import time
+from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
 from datetime import UTC, datetime
 
 import msgspec
 
-from perfvcs.foreign import UNDECODABLE
-from perfvcs.store.document import PROFILE_PATH
+from perfvcs.errors import PerfError
+from perfvcs.git.bare import Bare, Fault
+from perfvcs.git.stream import Import
+from perfvcs.profile import Profile, decode
+from perfvcs.profile.validity import Malformed
+from perfvcs.system.foreign import UNDECODABLE
+
+PROFILE_PATH = re.compile(r"([0-9a-f]{2})/(\1(?:[0-9a-f]{38}|[0-9a-f]{62}))/([a-z0-9][a-z0-9._-]*-([0-9a-f]{12})\.json)")
+MAX_FOLDED = 40
+
+
+class Damaged(PerfError):
+    """Something in the store is not what was put there, or is newer; ``reason`` is the message without its place and cure."""
+
+    exit_code = 12
+
+    def __init__(self, message: str, reason: str = "") -> None:
+        super().__init__(message)
+        self.reason = reason or message
+
+
+class Newer(Damaged):
+    """The store is of a newer version of perfvcs."""
+
+
+def fold(text: str) -> str:
+    """A name that is safe in a file name: lower case, each run of all but ``a-z0-9._`` one ``-``, none at the ends; may be empty."""
+    return re.sub(r"[^a-z0-9._]+", "-", text[:1000].lower())[:MAX_FOLDED].strip("-._")
+
+
+def path_of(profile: Profile, document: bytes) -> str:
+    """The path in the store of a profile with this document."""
+    import hashlib
+
+    job = profile.job
+    names = (fold(job.collector) or "x", fold(job.workload) or fold(job.name) or "x", hashlib.sha256(document).hexdigest()[:12])
+    return f"{profile.commit[:2]}/{profile.commit}/{'-'.join(names)}.json"
+
+
+def whole(path: str, document: bytes | Fault) -> bool:
+    """Whether a document is the one that was stored at ``path``, whatever is in it."""
+    import hashlib
+
+    match = PROFILE_PATH.fullmatch(path)
+    return match is not None and isinstance(document, bytes) and hashlib.sha256(document).hexdigest()[:12] == match[4]
+
+
+def verified(path: str, document: bytes | Fault) -> Profile:
+    """The profile in a document that was read from ``path``; raises Damaged unless it belongs there."""
+    if PROFILE_PATH.fullmatch(path) is None:
+        raise damaged(path, "it is not at the path of a profile")
+    if isinstance(document, Fault):
+        raise damaged(path, document.reason)
+    if not whole(path, document):
+        raise damaged(path, "its content does not match its name")
+    try:
+        profile = decode(document)
+    except Malformed as error:
+        raise damaged(path, str(error)) from None
+    if path_of(profile, document) != path:
+        raise damaged(path, f"it belongs at {path_of(profile, document)}")
+    return profile
+
+
+def damaged(path: str, reason: str) -> Damaged:
+    """The error about one path, with its cure."""
+    return Damaged(
+        f"the stored profile {path!a:.250} is damaged: {reason}; `perf fsck` lists all damage, `perf rm` removes a profile",
+        reason,
+    )
+
 
 REMOVED_FOLDER = "removed"  # in the store's tree, with the paths of profiles below it
 FORMAT = "perfvcs-removal/1"
@@ -55,7 +127,7 @@ def profile_of(removal_path: str) -> str | None:
 def at(removal_path: str, document: bytes) -> Removal | str:
     """The removal in a document at ``removal_path``, or why it is not one."""
     path = profile_of(removal_path)
-    return "it is not at the path of a removal" if path is None else decode(document, path)
+    return "it is not at the path of a removal" if path is None else decode_removal(document, path)
 
 
 def following(path: str, last: Removal | None, by: str, when: float, why: str) -> Removal:
@@ -64,7 +136,7 @@ def following(path: str, last: Removal | None, by: str, when: float, why: str) -
     return Removal(FORMAT, path, times, _clipped(by), f"{datetime.fromtimestamp(when, UTC):%Y-%m-%dT%H:%M:%SZ}", _clipped(why))
 
 
-def decode(document: bytes, path: str) -> Removal | str:
+def decode_removal(document: bytes, path: str) -> Removal | str:
     """The removal of the profile at ``path`` in a document, or why it is none."""
     if len(document) > LARGEST_REMOVAL:
         return f"it has over {LARGEST_REMOVAL:,} bytes"
@@ -85,14 +157,16 @@ def of(document: bytes) -> Removal | None:
     """The removal in a document whose place is not known; None if it is none."""
     with suppress(*UNDECODABLE):
         path = msgspec.json.decode(document[:LARGEST_REMOVAL], type=Removal).profile
-        found = decode(document, path)
+        found = decode_removal(document, path)
         return found if isinstance(found, Removal) and PROFILE_PATH.fullmatch(path) else None
     return None
 
 
 def later(one: bytes, other: bytes, path: str) -> bytes:
     """Which of two documents about one profile holds; both sides of an exchange choose the same."""
-    found = [(removal.times, document) for document in (one, other) if isinstance(removal := decode(document, path), Removal)]
+    found = [
+        (removal.times, document) for document in (one, other) if isinstance(removal := decode_removal(document, path), Removal)
+    ]
     return max(found)[1] if found else one
 
 
@@ -100,3 +174,47 @@ def _clipped(text: str) -> str:
     """The beginning of a text, without what JSON writes with more bytes than one character has."""
     plain = "".join(character if character.isprintable() else " " for character in text)
     return plain.encode("utf-8", "replace")[:NAME_BYTES].decode("utf-8", "ignore")
+
+
+def counted(
+    git: Bare, stream: Import, tip: str, wanted: Mapping[str, str | None], gone: Set[str], who: str, why: str
+) -> dict[str, str | None]:
+    """What of some changes is needed at a commit of the store, by paths: a blob, None for none.
+
+    With it come the removals of the profiles in ``gone``, and the ends of the removals of profiles that come back.
+    """
+    needed = {path: wanted[path] for path, blob in stream.present(tip, wanted) if blob != wanted[path]}
+    known = _known(git, stream, tip, needed)
+    for path in list(needed):
+        last = decode_removal(known[path], path) if path in known else None
+        before = last if isinstance(last, Removal) else None
+        if path in gone if needed[path] is None else before is not None and before.out:
+            needed[place_of(path)] = stream.blob(following(path, before, who, time.time(), why).encode())
+    return needed
+
+
+def united(
+    git: Bare, stream: Import, tip: str, coming: Mapping[str, str], removals: Mapping[str, bytes]
+) -> dict[str, str | None]:
+    """What changes at a commit of the store when the blobs ``coming`` and ``removals`` by profiles join it, by paths."""
+    known = _known(git, stream, tip, {**coming, **removals})
+    wanted: dict[str, str | None] = dict(coming)
+    for path in {**known, **removals}:
+        sides = [side[path] for side in (known, removals) if path in side]
+        holds = later(sides[0], sides[-1], path)
+        if holds != known.get(path):
+            wanted[place_of(path)] = stream.blob(holds)
+        found = decode_removal(holds, path)
+        if isinstance(found, Removal) and found.out:
+            wanted[path] = None
+    return {path: wanted[path] for path, blob in stream.present(tip, wanted) if blob != wanted[path]}
+
+
+def _known(git: Bare, stream: Import, tip: str, paths: Iterable[str]) -> dict[str, bytes]:
+    """The removals that a commit of the store has of some profiles."""
+    if not stream.has_folder(tip, REMOVED_FOLDER):
+        return {}
+    places = {place_of(path): path for path in paths}
+    blobs = {places[place]: blob for place, blob in stream.present(tip, places) if blob}
+    documents = zip(blobs, git.objects(blobs.values(), LARGEST_REMOVAL), strict=True)
+    return {path: document for path, document in documents if isinstance(document, bytes)}

@@ -2,22 +2,74 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from contextlib import closing, suppress
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs import wholefile
 from perfvcs.git.bare import Bare, GitFailed
 from perfvcs.git.stream import STORE_BRANCH, Import, blob_id
 from perfvcs.profile import decode
+from perfvcs.profile.validity import MAX_PROFILE, Malformed
 from perfvcs.store import locks, removal
-from perfvcs.store.changes import united
-from perfvcs.store.document import PROFILE_PATH, path_of
-from perfvcs.validity import MAX_PROFILE, Malformed
+from perfvcs.store.locks import Unwritable
+from perfvcs.store.removal import PROFILE_PATH, Damaged, path_of, united, verified
+from perfvcs.system import disk
 
 if TYPE_CHECKING:
     from perfvcs.store import Store
+
+
+DOCUMENTS_PER_READ = 5000  # documents that are read through one git process
+
+
+class Problem(NamedTuple):
+    """Something that is wrong; ``path`` is empty when it concerns the store as a whole."""
+
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}" if self.path else self.reason
+
+
+def problems(store: Store, git: Bare) -> list[Problem]:
+    """All that is wrong: git's own check of its objects, then every profile against its format and its place."""
+    try:
+        tip = store.tip()
+    except Damaged as error:
+        return [Problem("", str(error))]
+    found = [Problem("", f"git fsck: {line}") for line in _of_objects(store, git, tip).splitlines() if line.strip()]
+    entries = store.entries()
+    try:
+        while batch := list(islice(entries, DOCUMENTS_PER_READ)):
+            for path, document in store.documents({entry.path: entry.new for entry in batch if entry.new}):
+                try:
+                    verified(path, document)
+                except Damaged as error:
+                    found.append(Problem(path, error.reason))
+        found += [Problem(place, reason) for place, reason in store.removals() if isinstance(reason, str)]
+    except Damaged as error:
+        found.append(Problem("", str(error)))
+    return found
+
+
+def _of_objects(store: Store, git: Bare, tip: str) -> str:
+    """What git says is wrong with the objects up to ``tip``, while nobody packs them.
+
+    It would take one that moves for one that is missing, and of the branch itself one that has come since it began.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(Unwritable):  # nobody packs a store that is read-only
+            stack.enter_context(locks.shared(store.path))
+        try:
+            git.run("fsck", "--full", "--strict", "--no-dangling", "--no-progress", tip)
+        except GitFailed as error:
+            return str(error)
+    return ""
+
 
 KEPT_AS = "DAMAGED_HEAD"  # of the damaged state; like ORIG_HEAD no branch, which git could not pack
 MADE_AS = "refs/restored/tip"
@@ -117,7 +169,7 @@ def restore(store: Store, git: Bare, mark: bytes) -> Restored:
         profiles, removals = _readable(git, state.objects if state else frozenset())
         made = _joined(git, store.who, mark, state, profiles, removals)
         if tip := _tip(git):
-            wholefile.write(store.path / KEPT_AS, f"{tip}\n".encode())
+            disk.write(store.path / KEPT_AS, f"{tip}\n".encode())
         else:  # git does not replace a reference that it cannot read
             (store.path / STORE_BRANCH).unlink(missing_ok=True)
         git.run("update-ref", STORE_BRANCH, made)

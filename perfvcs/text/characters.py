@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 # Letters and marks that Unicode calls printable and no font draws: joiners of graphemes, fillers, variation selectors.
 UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
@@ -113,3 +120,118 @@ def armed(text: str) -> str:
     ('=1+1', "'=1+1", '=1+1', "'s")
     """
     return text[1:] if text.startswith("'") and FORMULA.match(text) else text
+
+
+HEIGHTS = "▁▂▃▄▅▆▇█"
+ASCII_INK = "_.-=+*#@"  # rising ink, for terminals without the blocks
+MISSING_VALUE = " "
+
+
+def sparkline(values: Sequence[float | None], *, width: int | None = None, plain: bool = False, least: float = 0.02) -> str:
+    """One character per value, lowest to highest; None and what is not finite is a gap.
+
+    ``width``: only the newest so many are shown. ``plain``: ASCII. The scale spans at least the share ``least`` of the middle value, so
+    that noise of a percent does not look like a mountain.
+
+    >>> sparkline([1, 2, None, 3]), sparkline([5, 5, 5], plain=True), sparkline([])
+    ('▁▄ █', '===', '')
+    """
+    shown = list(values if width is None else values[max(0, len(values) - width) :])
+    known = [value for value in shown if value is not None and math.isfinite(value)]
+    if not known:
+        return MISSING_VALUE * len(shown)
+    low, high = min(known), max(known)
+    middle = low / 2 + high / 2
+    span = max(high - low, least * abs(middle))
+    if not math.isfinite(span):  # the ends are further apart than a float can say
+        shown = [None if value is None else value / 4 for value in shown]
+        return sparkline(shown, plain=plain, least=least)
+    steps = ASCII_INK if plain else HEIGHTS
+    return "".join(
+        MISSING_VALUE if value is None or not math.isfinite(value) else steps[_step(value, middle, span)] for value in shown
+    )
+
+
+def _step(value: float, middle: float, span: float) -> int:
+    """The step 0..7 of a value on a scale of ``span`` about ``middle``."""
+    share = 0.5 if span == 0 else (value - middle) / span + 0.5
+    return min(len(HEIGHTS) - 1, max(0, math.floor(share * len(HEIGHTS) * (1 - 1e-9))))
+
+
+def fits(encoding: str | None) -> bool:
+    """Whether a terminal of this encoding can show the blocks."""
+    try:
+        HEIGHTS.encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def source_lines(text: str, *, ends: bool = False) -> list[str]:
+    """The lines of a text; ``ends`` keeps their newlines.
+
+    Only a newline ends a line, unlike for ``str.splitlines``: GNU sources have form feeds between functions.
+
+    >>> source_lines("a\\fb\\r\\nc"), source_lines("a\\nb", ends=True), source_lines("")
+    (['a\\x0cb\\r', 'c'], ['a\\n', 'b'], [])
+    """
+    parts = text.split("\n")
+    last = parts.pop()
+    if ends:
+        parts = [f"{part}\n" for part in parts]
+    return [*parts, last] if last else parts
+
+
+COLUMNS = 80  # of a terminal, where nothing says otherwise; all reports are written for it
+BRAILLE = 0x2800
+ASCII_SIGNS = str.maketrans("┤│└┬─┼━├┃░▲▼◆○●✕–✓□■×…·←→±²⁻", "+|+--+=+|:^v*o@x-v#*x~.<>~2-")
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal a text takes at most: East Asian wide characters and most emoji take two."""
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def fitted(name: str, width: int) -> str:
+    """A name that takes at most ``width`` columns, its middle left out where it is longer."""
+    for room in range(width, 0, -1):
+        if columns(text := shorten(name, room)) <= width:
+            return text
+    return ""
+
+
+def padded(name: str, width: int) -> str:
+    """``fitted`` to exactly ``width`` columns."""
+    text = fitted(name, width)
+    return text + " " * (width - columns(text))
+
+
+def cut(line: str, width: int) -> str:
+    """What fits of a line; nothing says that something is missing, so that names are ``fitted`` before."""
+    while columns(line) > width:
+        line = line[: width - columns(line)]
+    return line
+
+
+def wrapped(texts: Iterable[str], width: int) -> list[str]:
+    """Sentences on as many lines as they take, each beginning on its own."""
+    from textwrap import wrap
+
+    return [fitted(line, width) for text in texts for line in wrap(text, width)]
+
+
+def beside(entries: Sequence[str], width: int) -> list[str]:
+    """Entries of a legend, as many on a line as fit, three spaces between them."""
+    found: list[str] = []
+    for entry in (fitted(entry, width) for entry in entries):
+        if found and columns(found[-1]) + 3 + columns(entry) <= width:
+            found[-1] += f"   {entry}"
+        else:
+            found.append(entry)
+    return found
+
+
+def ascii_only(text: str) -> str:
+    """The same drawing for a terminal that has no other characters: dots for braille, the nearest sign for others, ? for the rest."""
+    dots = dict.fromkeys(range(BRAILLE + 1, BRAILLE + 256), ".") | {BRAILLE: " "}
+    return text.translate(ASCII_SIGNS).translate(dots).encode("ascii", "replace").decode()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple, TypeVar
 
-from perfvcs.text.characters import shorten
+from perfvcs.errors import UsageError
+from perfvcs.text.characters import ISOLATED, shorten, visible
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -79,3 +81,121 @@ def named(benchmarks: Sequence[tuple[str, str]]) -> list[str]:
     """
     several = ambiguous(benchmarks)
     return [f"{label} ({collector})" if label in several else label for label, collector in benchmarks]
+
+
+MOST_MATCHES = 8  # candidates that a message lists
+LABEL_CHARACTERS = 60  # characters of a name in a message
+ELLIPSIS = "…"  # what ``shorten`` puts in the middle of a long name
+
+
+class Named(NamedTuple):
+    """What can be named: ``names`` as they are printed, from the coarsest (a job) to the finest (its unit at a size); ``also`` aliases."""
+
+    names: Sequence[str]
+    also: Sequence[str] = ()
+
+
+class Ambiguous(UsageError):
+    """A part of a name is a part of several names."""
+
+
+def meant(given: str, known: Iterable[Named], what: str = "benchmark", *, several: bool = False) -> list[int]:
+    """The places of what a name means among what is known; none where nothing has such a name.
+
+    A part means the coarsest thing in whose name it is: "asc" means the unit "run: ascii" at all of its sizes. Where names begin with it,
+    they precede those that have it elsewhere, and with ``several`` all of these are meant. Case counts only where a name is whole.
+    Raises Ambiguous with the candidates.
+
+    >>> meant("asc", [Named(["run", "run: ascii"]), Named(["run", "run: kanji"]), Named(["load"])])
+    [0]
+    """
+    items = list(known)
+    wanted = _plain(given)
+    if not wanted.strip():
+        return []
+    if exact := [place for place, item in enumerate(items) if wanted in item.names or wanted in item.also]:
+        return exact
+    begins, contains = _patterns(wanted.casefold())
+    for test in (begins, contains):
+        found: dict[str, list[int]] = {}
+        for place, item in enumerate(items):
+            name = next((name for name in item.names if test(_plain(visible(name)).casefold())), None)
+            if name is not None:
+                found.setdefault(name, []).append(place)
+        if len(found) == 1 or (several and test is begins and found):
+            return [place for places in found.values() for place in places]
+        if found:
+            raise _ambiguous(given, list(found), what)
+    return []
+
+
+def metric(given: str, known: Iterable[str]) -> str:
+    """The metric that a name means, as stored or as printed ("wall time"), or a part of one; empty for an unknown one."""
+    metrics = list(dict.fromkeys(known))
+    places = meant(given, [Named([metric_name(name)], [name]) for name in metrics], "metric")
+    return metrics[places[0]] if places else ""
+
+
+def _plain(name: str) -> str:
+    return name.replace(ISOLATED[0], "").replace(ISOLATED[1], "")
+
+
+def _patterns(wanted: str) -> tuple[Callable[[str], bool], Callable[[str], bool]]:
+    """Whether a name begins with the words, and whether it contains them; where a shortened one has an ellipsis anything may be."""
+    parts = wanted.split(ELLIPSIS)
+
+    def contains(name: str, start: int = 0) -> bool:
+        for part in parts:
+            found = name.find(part, start)
+            if found < 0:
+                return False
+            start = found + len(part)
+        return True
+
+    def begins(name: str) -> bool:
+        return name.startswith(parts[0]) and contains(name) and (len(parts) == 1 or name.endswith(parts[-1]))
+
+    return begins, contains
+
+
+def _ambiguous(given: str, names: Sequence[str], what: str) -> Ambiguous:
+    listed = ", ".join(f"`{shorten(name, LABEL_CHARACTERS)}`" for name in names[:MOST_MATCHES])
+    more = f" and {len(names) - MOST_MATCHES:,} more" if len(names) > MOST_MATCHES else ""
+    return Ambiguous(
+        f"`{shorten(given, LABEL_CHARACTERS)}` matches {len(names):,} {what}s: {listed}{more}: write more of the name"
+    )
+
+
+def apart(names: Sequence[str], width: int) -> list[str]:
+    """Names of at most ``width`` characters as ``shorten`` makes them; of those that would look alike, what tells them apart is kept.
+
+    >>> apart(["test_parse_a_long_table_of_cells", "test_parse_a_wide_table_of_cells"], 16)
+    ['test_…a_long_ta…', 'test_…a_wide_ta…']
+    """
+    short = {name: shorten(name, width) for name in names}
+    alike: dict[str, list[str]] = {}
+    for name, text in ((name, text) for name, text in short.items() if len(name) > width):
+        alike.setdefault(text, []).append(name)
+    for group in alike.values():
+        if len(group) > 1:
+            group.sort()
+            shared = [_shared(one, other) for one, other in pairwise(group)]
+            for name, before, after in zip(group, [0, *shared], [*shared, 0], strict=True):
+                short[name] = _around(name, max(before, after), width)
+    return [short[name] for name in names]
+
+
+def _shared(name: str, other: str) -> int:
+    """How many characters two different names begin with alike."""
+    return next(
+        (place for place, pair in enumerate(zip(name, other, strict=False)) if pair[0] != pair[1]), min(len(name), len(other))
+    )
+
+
+def _around(name: str, position: int, width: int) -> str:
+    """The beginning of a name, and its part around a place from which on it differs from another name."""
+    head = width // 3
+    room = width - head - 2  # two ellipses
+    start = max(head, min(position - min(4, room // 4), len(name) - room - 1))
+    end = len(name) if start + room + 1 >= len(name) else start + room
+    return shorten(f"{name[:head]}{ELLIPSIS}{name[start:end]}{ELLIPSIS if end < len(name) else ''}", width)

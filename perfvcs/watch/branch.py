@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from perfvcs.git.project import Project, UnknownRevision
 from perfvcs.git.remote import Remote
 from perfvcs.git.worktree import lasting
-from perfvcs.store.document import fold
+from perfvcs.store.removal import fold
+from perfvcs.system import disk
+from perfvcs.system.foreign import UNDECODABLE, content
 
 WATCH_FOLDER = "watch"  # in .perf
 FETCH_SECONDS = 600.0  # seconds that a remote may take to send what is new
@@ -62,3 +68,118 @@ class Branch:
     def tend(self) -> None:
         """Let git pack what fetching has left, now and not while something is measured."""
         self.project.git("-c", "gc.autoDetach=false", "-c", "maintenance.autoDetach=false", "gc", "--auto", "--quiet")
+
+
+UNSEEN = 0.05  # weight of a gap in which nothing was found, beside one for each change that may be in it
+
+CommitSpan = tuple[int, int]  # places of the first and the last commit in which a change may be
+
+
+@dataclass(frozen=True)
+class NextCommit:
+    """A commit to be measured, and its nearest measured neighbours, which are measured in turns with it."""
+
+    commit: str
+    neighbours: tuple[str, ...]
+
+
+def choose(
+    commits: Sequence[str],
+    measured: Set[str],
+    given_up: Set[str] = frozenset(),
+    spans: Callable[[], Iterable[CommitSpan]] = tuple,
+) -> NextCommit | None:
+    """The commit of a line (oldest first) to be measured next; None if all that can be measured are.
+
+    Commits that are newer than all measured ones come first, the newest before the others. ``spans`` are asked for only after them.
+    """
+    known = [place for place, commit in enumerate(commits) if commit in measured]
+    newest = known[-1] if known else -1
+    ahead = (place for place in range(len(commits) - 1, newest, -1) if commits[place] not in given_up)
+    place = next(ahead, None)
+    if place is None:
+        gains = _gains(known, spans())
+        open_places = [place for place in gains if commits[place] not in given_up]
+        place = max(open_places, key=lambda place: (gains[place], place), default=None)
+    if place is None:
+        return None
+    below = max((one for one in known if one < place), default=None)
+    above = min((one for one in known if one > place), default=None)
+    return NextCommit(commits[place], tuple(commits[one] for one in (below, above) if one is not None))
+
+
+def _gains(known: Sequence[int], spans: Iterable[CommitSpan]) -> dict[int, float]:
+    """By how many commits each unmeasured place between measured ones is expected to narrow what changes are laid to."""
+    found: dict[int, float] = defaultdict(float)
+    for below, above in pairwise([-1, *known]):
+        for place, narrowed in _narrowed(below, above):
+            found[place] += UNSEEN * narrowed
+    for first, last in spans:
+        for place, narrowed in _narrowed(first - 1, last):
+            if place in found:
+                found[place] += narrowed
+    return found
+
+
+def _narrowed(before: int, last: int) -> Iterator[tuple[int, float]]:
+    """The places between, each with what it takes off: a change is in any of the commits behind ``before`` up to ``last`` alike."""
+    count = last - before
+    for place in range(before + 1, last):
+        left = place - before
+        yield place, 2 * left * (count - left) / count
+
+
+LARGEST_MEMORY_FILE = 1 << 26  # bytes
+MOST_ATTEMPTS = 2  # sessions that a commit gets before it is given up
+MOST_WAITING = 100  # notices; of more, the oldest go
+
+
+class KnownChange(msgspec.Struct, frozen=True):
+    """A change that was announced, or was there before: its series (an address), and the commits between which it was."""
+
+    series: str
+    direction: str
+    first: str
+    last: str
+
+
+class Waiting(msgspec.Struct):
+    """A notice that has not reached everybody: its document, to whom it has to go (webhook, mail), and how often that failed."""
+
+    document: dict[str, Any]
+    to: list[str]
+    failures: int = 0
+
+
+class WatchMemory(msgspec.Struct):
+    """``attempts`` counts sessions of commits that are not measured yet, under the configuration with the digest ``config``.
+
+    ``environments`` are those of this machine. ``measuring`` are the commits of the session that goes on, or was killed.
+    ``published`` is what the site was made from. ``known`` is None before the first look.
+    """
+
+    config: str = ""
+    attempts: dict[str, int] = {}
+    environments: list[str] = []
+    measuring: list[str] = []
+    published: str = ""
+    known: list[KnownChange] | None = None
+    waiting: list[Waiting] = []
+
+    @property
+    def given_up(self) -> set[str]:
+        """The commits that are not tried again."""
+        return {commit for commit, count in self.attempts.items() if count >= MOST_ATTEMPTS}
+
+    def save(self, path: Path) -> None:
+        """Write it, whole or not at all; raises OSError."""
+        del self.waiting[:-MOST_WAITING]
+        disk.write(path, msgspec.json.encode(self))
+
+
+def recalled(path: Path) -> WatchMemory:
+    """The saved state; empty if it is missing or unreadable: the watch then starts anew, and the store has the profiles."""
+    try:
+        return msgspec.json.decode(content(path, LARGEST_MEMORY_FILE), type=WatchMemory)
+    except (OSError, *UNDECODABLE):
+        return WatchMemory()

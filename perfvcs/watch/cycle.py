@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,34 +12,33 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from perfvcs.check.assignment import RULES_FILE
 from perfvcs.errors import PerfError
 from perfvcs.exchange.sharing import pull_from, push_to
 from perfvcs.git.remote import NoBranch
 from perfvcs.hosts.choice import chosen
 from perfvcs.hosts.tls import Tls
 from perfvcs.jobs.config import Config, load
+from perfvcs.measure.announcement import unfinished
 from perfvcs.measure.campaign import CampaignOutcome, collect, resume
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.request import Request, digest
 from perfvcs.measure.session import CollectFailed
-from perfvcs.measure.unfinished import unfinished
 from perfvcs.reports.audit import distrusted
 from perfvcs.repository import Repository
-from perfvcs.rules import RULES_FILE
+from perfvcs.system.lock import Locked, hold
 from perfvcs.text.characters import shorten
-from perfvcs.text.duration import duration
+from perfvcs.text.quantity import duration
 from perfvcs.text.words import counted
 from perfvcs.watch import notice
-from perfvcs.watch.branch import Branch
-from perfvcs.watch.choice import CommitSpan, NextCommit, choose
-from perfvcs.watch.mail import Mail
-from perfvcs.watch.memory import Waiting, WatchMemory
-from perfvcs.watch.webhook import NotDelivered, Webhook
+from perfvcs.watch.branch import Branch, CommitSpan, NextCommit, Waiting, WatchMemory, choose, recalled
+from perfvcs.watch.notice import Mail, NotDelivered, Webhook
 
 if TYPE_CHECKING:
     from perfvcs.measure.executor import Make
     from perfvcs.site.contents import Contents
     from perfvcs.site.forge import Forge
+
 
 MOST_FAILURES = 20  # cycles in which a notice fails before it is given up
 
@@ -284,3 +283,42 @@ def _contents(repository: Repository, tip: str) -> Contents | None:
 
     record = read(repository, tip)
     return Contents(repository, record) if record.series else None
+
+
+class Watched(PerfError):
+    """Another process watches the same branch."""
+
+    exit_code = 11
+
+
+def watch(
+    home: Path, branch: Branch, wishes: Wishes, progress: Progress, say: Callable[[str], None], warn: Callable[[str], None],
+    *, interval: float | None, quiet: bool = False,
+) -> PerfError | OSError | None:  # fmt: skip
+    """Watch a branch until the program is ended; without an ``interval`` until nothing is left to be measured.
+
+    Each cycle is a line for ``say``; a ``quiet`` watch says nothing of those in which nothing happened. Returns the first error of a
+    watch that ended, if there was any. Raises Watched, NoBranch.
+    """
+    branch.folder.mkdir(parents=True, exist_ok=True)
+    first: PerfError | OSError | None = None
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(hold(branch.folder / "lock"))
+        except Locked:
+            raise Watched(
+                f"another process watches {branch.name} of {branch.remote.name} from here: end that one first"
+            ) from None
+        while True:
+            # anew each time: others store and remove, and nothing piles up
+            repository = Repository.find(home, create=True)
+            cycle = Cycle(repository, branch, wishes, recalled(branch.folder / "memory.json"), progress, warn)
+            line = cycle.run()
+            if cycle.parts or not quiet:
+                say(line)
+            first = first or next(iter(cycle.errors), None)
+            if not cycle.measured:
+                branch.tend()
+                if interval is None:
+                    return first
+                time.sleep(interval)

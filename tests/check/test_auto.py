@@ -17,7 +17,7 @@ from test_methods_curves import LOG, SIZES, noisy, profile
 
 from perfvcs.check import Report, compare
 from perfvcs.profile import Metric
-from perfvcs.summary import Measured
+from perfvcs.profile.summary import Measured
 
 COMB = np.geomspace(10, 10_000, 12).round()
 

@@ -17,7 +17,7 @@ from perfvcs.check.method import Method, load, names
 from perfvcs.check.stopping import interim
 from perfvcs.errors import UsageError
 from perfvcs.profile import Environment, Job, Metric, Profile, Resources
-from perfvcs.summary import Measured
+from perfvcs.profile.summary import Measured
 
 
 def test_slower_pairs_are_a_degradation_with_effect_and_interval() -> None:

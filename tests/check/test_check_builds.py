@@ -16,8 +16,8 @@ from scipy import stats
 from perfvcs.check import Change, compare
 from perfvcs.check.stopping import interim
 from perfvcs.profile import Metric, Profile, Resources
+from perfvcs.profile.summary import Summary, summarise
 from perfvcs.repository import Repository
-from perfvcs.summary import Summary, summarise
 
 
 def built(values: NDArray[np.float64], side: int = 0, *, nested: bool = False, **overrides: Any) -> Profile:

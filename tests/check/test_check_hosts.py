@@ -11,9 +11,9 @@ from samples import interleaved
 from perfvcs.check import compare, earlier_sessions
 from perfvcs.check.change import Change
 from perfvcs.profile import Environment, Profile
+from perfvcs.profile.summary import Measured
 from perfvcs.statistics.difference import paired
-from perfvcs.statistics.hosts import over
-from perfvcs.summary import Measured
+from perfvcs.statistics.sessions import over
 
 OLD, NEW = "a" * 40, "b" * 40
 

@@ -11,7 +11,7 @@ from samples import interleaved
 
 from perfvcs.check import Change, compare
 from perfvcs.profile import Turns
-from perfvcs.summary import Measured
+from perfvcs.profile.summary import Measured
 
 COMMITS = ("1" * 40, "2" * 40)
 BALANCED = (True, False, False, True, True, False, False, True, False, True)

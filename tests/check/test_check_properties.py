@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfvcs.check import VERDICT_WORDS, compare
-from perfvcs.check.document import decode, encode
-from perfvcs.check.markdown import markdown
+from perfvcs.check.markdown import decode, encode, markdown
 from perfvcs.check.screen import screen
 from perfvcs.check.text import text
 from perfvcs.profile import Metric

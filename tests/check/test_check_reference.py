@@ -16,7 +16,7 @@ from statsmodels.stats.multitest import multipletests
 
 from perfvcs.check import EarlierSessions, Unit, compare, earlier_sessions
 from perfvcs.profile import Metric
-from perfvcs.summary import Measured
+from perfvcs.profile.summary import Measured
 
 Values = dict[str, NDArray[np.float64]]
 COUNTS, NOISES, EFFECTS = (1, 2, 4, 5, 8), (0.0, 0.001, 0.01, 0.05), (0.0, 0.0095, 0.0105, 0.03, -0.03, 0.5)

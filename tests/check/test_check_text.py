@@ -9,12 +9,11 @@ import msgspec
 import pytest
 
 from perfvcs.check import Change, Report
-from perfvcs.check.document import decode, encode
-from perfvcs.check.markdown import markdown
-from perfvcs.check.settling import settling
+from perfvcs.check.brief import settling
+from perfvcs.check.markdown import decode, encode, markdown
 from perfvcs.check.text import text
+from perfvcs.profile.validity import Malformed
 from perfvcs.text.quantity import step
-from perfvcs.validity import Malformed
 
 
 def change(word: str = "degradation", **fields: Any) -> Change:

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from perfvcs.check import compare
-from perfvcs.check.bounds import within
+from perfvcs.check.answer import within
 from perfvcs.check.markdown import markdown
 from perfvcs.check.stopping import interim
 from perfvcs.check.text import text
 from perfvcs.profile import Metric
-from perfvcs.statistics.resolution import step
+from perfvcs.statistics.runs import step
 
 BYTES, COUNT, DEGREES = Metric("B"), Metric(""), Metric("K")
 

@@ -10,7 +10,7 @@ import pytest
 from conftest import Project, Said
 from samples import interleaved, noisy
 
-from perfvcs.git.files import ChangedFile
+from perfvcs.git.blobs import ChangedFile
 from perfvcs.jobs.differences import of_files, of_settings
 from perfvcs.repository import Repository
 

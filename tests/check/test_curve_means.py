@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from perfvcs.check.curves.means import levelled, means
-from perfvcs.check.points import CasePoints
+from perfvcs.check.curves.replication import levelled, means
+from perfvcs.check.rows import CasePoints
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from test_methods_curves import profile
 from perfvcs.check import Change, compare
 from perfvcs.profile import Turns
 from perfvcs.statistics import huber, period
-from perfvcs.statistics.hotelling import hotelling
+from perfvcs.statistics.period import hotelling
 
 BALANCED = (True, False, False, True, True, False, False, True, False, True)
 SIZES = np.linspace(50, 500, 10)

@@ -11,10 +11,9 @@ from test_check_command import Perf, measured, store
 
 from perfvcs.check import compare
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Resources
-from perfvcs.reports.causes import CAUSE_KINDS, changed_files, functions
-from perfvcs.reports.following import following
+from perfvcs.reports.causes import CAUSE_KINDS, changed_files, following, functions
 from perfvcs.repository import Repository
-from perfvcs.state import State
+from perfvcs.repository.state import State
 
 ALLOCATED = Metric("B", "none", "deterministic")
 

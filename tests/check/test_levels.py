@@ -15,7 +15,7 @@ from samples import sample_profile
 from perfvcs.index import Index, levels
 from perfvcs.profile import Collected, Profile
 from perfvcs.store import BlobChange, Store
-from perfvcs.store.document import Damaged
+from perfvcs.store.removal import Damaged
 
 COMMITS = [f"{number:040x}" for number in range(300)]
 

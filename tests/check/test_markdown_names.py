@@ -23,11 +23,10 @@ from msgspec.structs import replace
 from perfvcs.check import Change, compare
 from perfvcs.check.change import CounterCluster, Curve, JudgedBy
 from perfvcs.check.markdown import escape
-from perfvcs.ci.receipt import Alarms, Receipt
-from perfvcs.ci.summary import comment, summary
-from perfvcs.ci.verdict import CausesOfUnit, CiVerdict, CiWord
-from perfvcs.drawing.tables.listing import Column, Listing, TableCell, TableRow
-from perfvcs.drawing.tables.writing import markdown as table_of
+from perfvcs.ci.artifacts import comment, summary
+from perfvcs.ci.verdict import Alarms, CausesOfUnit, CiVerdict, CiWord, Receipt
+from perfvcs.pictures.listing import Column, Listing, TableCell, TableRow
+from perfvcs.pictures.writing import markdown as table_of
 from perfvcs.text.characters import shorten
 
 pytestmark = pytest.mark.needs("cmark-gfm")

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from test_check_builds import built
 
 from perfvcs.check import VERDICT_WORDS, Report, compare
-from perfvcs.check.bounds import within
-from perfvcs.check.document import decode, encode
-from perfvcs.check.markdown import markdown
+from perfvcs.check.answer import within
+from perfvcs.check.markdown import decode, encode, markdown
 from perfvcs.check.method import Method, load, names
 from perfvcs.check.screen import screen
 from perfvcs.check.text import text

@@ -8,7 +8,7 @@ import numpy as np
 from samples import sample_profile
 
 from perfvcs.check import Change, compare
-from perfvcs.check.sentence import sentence
+from perfvcs.check.answer import sentence
 from perfvcs.check.text import text
 from perfvcs.profile import Collected, Design, Metric, Profile, Resources
 

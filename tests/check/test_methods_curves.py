@@ -11,23 +11,21 @@ from numpy.typing import NDArray
 from samples import WALL, sample_profile
 
 from perfvcs.check import Change, Curve, EarlierSessions, Report, Unit, compare
-from perfvcs.check.bounds import within
+from perfvcs.check.answer import within
+from perfvcs.check.assignment import Rule, Rules
 from perfvcs.check.case import Case
-from perfvcs.check.curves.condensation import condense
-from perfvcs.check.curves.curve import Sides, share
-from perfvcs.check.curves.finding import orders, sentence
+from perfvcs.check.curves.judgement import orders, sentence
 from perfvcs.check.curves.replication import lines
+from perfvcs.check.curves.sides import Sides, condense, share
 from perfvcs.check.matching import match
 from perfvcs.check.method import load
 from perfvcs.check.methods.curves import Curves
-from perfvcs.check.points import points
-from perfvcs.check.rows import ProfileRows
-from perfvcs.check.samples.clock import ALL_EQUAL
+from perfvcs.check.rows import ProfileRows, points
+from perfvcs.check.samples.scale import ALL_EQUAL
 from perfvcs.check.text import text
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
-from perfvcs.rules import Rule, Rules
+from perfvcs.profile.summary import Measured
 from perfvcs.statistics.permutation import sign_flips, two_sample
-from perfvcs.summary import Measured
 
 SIZES = np.arange(10, 5010, 10.0)
 FEW = np.array([10.0, 20, 40, 80, 160, 320])

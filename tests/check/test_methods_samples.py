@@ -15,13 +15,13 @@ from test_check_builds import built, drawn
 from test_methods import sized
 
 from perfvcs.check import Change, compare
-from perfvcs.check.bounds import Undecided, within
+from perfvcs.check.answer import Undecided, within
 from perfvcs.check.samples.sampled import MEASURED_APART, SHAPE
 from perfvcs.profile import Metric, Profile, Resources
-from perfvcs.statistics.bootstrap import ratio
+from perfvcs.profile.summary import Measured
+from perfvcs.statistics.permutation import depth
 from perfvcs.statistics.ranks import shift, shift_depth
-from perfvcs.statistics.signedrank import depth
-from perfvcs.summary import Measured
+from perfvcs.statistics.resampling import ratio
 
 Array = NDArray[np.float64]
 

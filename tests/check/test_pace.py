@@ -11,7 +11,7 @@ from samples import interleaved, sample_profile
 
 from perfvcs.check import Change, compare
 from perfvcs.profile import REPEATED, Metric, Profile
-from perfvcs.summary import Measured
+from perfvcs.profile.summary import Measured
 
 COMMITS = ("1" * 40, "2" * 40)
 

@@ -14,12 +14,12 @@ from samples import interleaved, noisy
 from test_methods import counters, sized, tight
 
 from perfvcs.check import Report, compare
-from perfvcs.check.document import decode, encode
+from perfvcs.check.assignment import Rule, Rules
+from perfvcs.check.markdown import decode, encode
 from perfvcs.check.stopping import interim
 from perfvcs.check.text import text
 from perfvcs.profile import Job, Metric, Resources
 from perfvcs.repository import Repository
-from perfvcs.rules import Rule, Rules
 
 Perf = Callable[..., Said]
 JOB = '[[job]]\ncmd = "./sort"\n'

@@ -11,11 +11,10 @@ from msgspec import structs
 from test_check_text import change, report
 
 from perfvcs.check import Report
+from perfvcs.check.answer import entries, sentence
 from perfvcs.check.change import VERDICT_WORDS, JudgedBy, Overall
-from perfvcs.check.importance import entries
 from perfvcs.check.markdown import markdown
 from perfvcs.check.screen import SCREEN_LINES, screen
-from perfvcs.check.sentence import sentence
 
 
 def job(units: int, word: str | None = "degradation", **fields: Any) -> Overall:

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from forges import Answer, Service, serving
 
-from perfvcs.ci import comment, forge
+from perfvcs.ci import comment
 from perfvcs.ci.comment import publish
 from perfvcs.ci.surroundings import Surroundings
 from perfvcs.errors import UsageError
@@ -231,7 +231,7 @@ def test_an_answer_that_is_not_one_is_said(service: Service, job: Surroundings, 
 
 
 def test_an_endless_answer_is_not_read_to_its_end(service: Service, job: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forge, "LARGEST_RESPONSE", 1 << 20)
+    monkeypatch.setattr(comment, "LARGEST_RESPONSE", 1 << 20)
     service.faults.append((200, {}, b"[" + b" " * (2 << 20)))
     assert write(job) == f"no comment: {service.address}: its answer is larger than 1 MiB"
 
@@ -252,7 +252,7 @@ def test_without_a_token_nothing_is_asked(service: Service, job: Surroundings) -
 def test_an_address_that_is_not_a_service_s_is_refused(job: Surroundings, address: str) -> None:
     assert write(replace(job, api=address)).endswith("is not the address of a service: see the variables of the CI service")
     with pytest.raises(UsageError):
-        forge.ForgeService(address, {})
+        comment.ForgeService(address, {})
 
 
 @pytest.mark.parametrize("project", ["", "../..", "ada/project/../../x", "ada project", "ada/project?x"])

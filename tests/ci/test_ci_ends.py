@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from conftest import Project
 
-from perfvcs.ci.ends import NoBaseline, ends
-from perfvcs.ci.surroundings import Surroundings
+from perfvcs.ci.surroundings import NoBaseline, Surroundings, ends
 from perfvcs.errors import UsageError
 from perfvcs.git.project import UnknownRevision
 

@@ -20,7 +20,7 @@ sys.path.append(str(ROOT / "benchmarks"))
 from mutation import kept
 from mutation.changes import mutated
 
-from perfvcs.ci.summary import COMMENT, comment
+from perfvcs.ci.artifacts import COMMENT, comment
 from perfvcs.ci.verdict import decode
 from perfvcs.errors import PerfError
 
@@ -121,7 +121,7 @@ def test_the_largest_finite_numbers_are_written() -> None:
 
 
 def test_a_whole_job_named_again_and_again_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perfvcs.check.document.MOST_NAMED", 10_000)
+    monkeypatch.setattr("perfvcs.check.markdown.MOST_NAMED", 10_000)
     document = json.loads(SEEDS[0])
     document["report"]["overall"][0]["series"] *= 10_001
     with pytest.raises(PerfError, match=r"\$\.overall names over 10,000 changes"):

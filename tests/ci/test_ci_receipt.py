@@ -13,8 +13,7 @@ from scipy.stats import t
 from test_ci_reports import report
 
 from perfvcs.check import compare
-from perfvcs.ci.receipt import Alarms, Receipt, receipt
-from perfvcs.ci.verdict import word_of
+from perfvcs.ci.verdict import Alarms, Receipt, receipt, word_of
 from perfvcs.repository import Repository
 
 

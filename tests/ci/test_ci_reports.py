@@ -18,19 +18,16 @@ from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonS
 
 from perfvcs.check import Report, compare
 from perfvcs.check.change import JudgedBy
-from perfvcs.ci import artifacts, junit, summary
-from perfvcs.ci.annotations import obeying_nothing, workflow_commands
+from perfvcs.ci import artifacts, suites
 from perfvcs.ci.artifacts import REPORTS, document
-from perfvcs.ci.codequality import code_quality
-from perfvcs.ci.openmetrics import open_metrics
-from perfvcs.ci.receipt import Alarms, Detectable, Receipt
-from perfvcs.ci.sarif import sarif
-from perfvcs.ci.verdict import Alarm, CiVerdict, SourcePlace, decode
+from perfvcs.ci.findings import code_quality, obeying_nothing, sarif, workflow_commands
+from perfvcs.ci.suites import open_metrics
+from perfvcs.ci.verdict import Alarm, Alarms, CiVerdict, Detectable, Receipt, SourcePlace, decode
 from perfvcs.errors import UsageError
-from perfvcs.validity import Malformed
+from perfvcs.profile.validity import Malformed
 
 HOSTILE = "a\n::error::b\x1b[31m %0A </script> ]]> \"'` | <!-- & \u202e @team __init__ \\"
-MARKER = summary.marker("main")
+MARKER = artifacts.marker("main")
 
 
 def report(factor: float = 1.0, units: tuple[str, ...] = ("sort",), **more: object) -> Report:
@@ -98,7 +95,7 @@ def test_what_a_change_does_to_its_judge_is_in_every_report_whatever_came_of_it(
     )
     first = "this change accepts 2 degradations of its own (sort: wall time +490 %"
     forms = {name: render(found).decode() for name, render in REPORTS.items() if name != "metrics.txt"}
-    forms |= {"comment": summary.comment(found, "main"), "annotations": "\n".join(workflow_commands(found))}
+    forms |= {"comment": artifacts.comment(found, "main"), "annotations": "\n".join(workflow_commands(found))}
     for name, text in forms.items():
         plain = re.sub(r"\\([^n])", r"\1", text)
         assert all(one in plain for one in (*said, first)), name
@@ -142,7 +139,7 @@ def test_a_finding_keeps_its_fingerprint_on_other_commits(degraded: CiVerdict) -
 
 
 def test_junit_is_what_its_schema_says(every: CiVerdict) -> None:
-    text = junit.junit(every)
+    text = suites.junit(every)
     xmlschema.XMLSchema(str(TESTS / "data" / "junit-10.xsd")).validate(text.decode())
     (suite,) = ElementTree.fromstring(text)
     cases = suite.findall("testcase")
@@ -155,9 +152,9 @@ def test_junit_is_what_its_schema_says(every: CiVerdict) -> None:
 
 
 def test_junit_leaves_out_what_would_make_it_too_large(many: CiVerdict, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = len(junit.junit(many))
-    monkeypatch.setattr(junit, "LARGEST_JUNIT", whole // 3)
-    (suite,) = ElementTree.fromstring(junit.junit(many))
+    whole = len(suites.junit(many))
+    monkeypatch.setattr(suites, "LARGEST_JUNIT", whole // 3)
+    (suite,) = ElementTree.fromstring(suites.junit(many))
     assert 500 <= len(suite.findall("testcase/failure")) < 3000
 
 
@@ -183,14 +180,14 @@ def test_code_quality_has_what_gitlab_documents(every: CiVerdict) -> None:
 
 
 def test_a_comment_is_never_larger_than_github_takes(every: CiVerdict) -> None:
-    text = summary.comment(every, "main")
+    text = artifacts.comment(every, "main")
     assert text.startswith(f"{MARKER}\n> [!")
     assert len(text) <= 65_536
-    assert len(summary.summary(every).encode()) <= 1 << 20
+    assert len(artifacts.summary(every).encode()) <= 1 << 20
 
 
 def test_a_summary_that_is_too_long_is_cut_at_a_line_with_a_note(many: CiVerdict) -> None:
-    text = summary.summary(many, 10_000)
+    text = artifacts.summary(many, 10_000)
     assert len(text.encode()) <= 10_000
     assert "The rest does not fit here" in text
     assert "Smallest change that would have been found 4 times of 5: 2.0 %" in text
@@ -200,11 +197,11 @@ def test_a_summary_that_is_too_long_is_cut_at_a_line_with_a_note(many: CiVerdict
 
 @pytest.mark.parametrize("room", [1, 100, 400, 1000])
 def test_even_a_summary_without_room_is_no_larger(degraded: CiVerdict, room: int) -> None:
-    assert len(summary.summary(degraded, room).encode()) <= max(room, 600)
+    assert len(artifacts.summary(degraded, room).encode()) <= max(room, 600)
 
 
 def test_names_are_text_in_every_report(degraded: CiVerdict) -> None:
-    lines = summary.summary(degraded).splitlines()
+    lines = artifacts.summary(degraded).splitlines()
     assert not any(line.lstrip().startswith(("::", "<!--")) for line in lines)
     assert not re.search(r"(?<![\\`])(@team|<!--|</script>)", "\n".join(lines))
     for name, render in REPORTS.items():
@@ -264,7 +261,7 @@ def test_nothing_settled_is_never_silent(name: str) -> None:
 
 def test_each_verdict_has_a_colour_of_its_own(degraded: CiVerdict) -> None:
     colours = [
-        re.search(r"\[!(\w+)\]", summary.summary(one))[1] for one in (degraded, UNSETTLED, UNTOUCHED, verdict("fine", report()))
+        re.search(r"\[!(\w+)\]", artifacts.summary(one))[1] for one in (degraded, UNSETTLED, UNTOUCHED, verdict("fine", report()))
     ]  # type: ignore[index]
     assert colours[:3] == ["CAUTION", "WARNING", "NOTE"]
     assert len(set(colours)) == 4

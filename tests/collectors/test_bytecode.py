@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.bytecode import Bytecode, trees
-from perfvcs.locate.calltree import CallTree
-from perfvcs.measure.recording import JobRecording
+from perfvcs.locate.blame.calltree import CallTree
+from perfvcs.measure.blocks import JobRecording
+from perfvcs.plugins.collector import CollectError, Run
 
 OUTSIDE = 50  # instructions: where the counter starts and ends, outside all functions of the program
 WORK = """

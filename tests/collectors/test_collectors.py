@@ -17,11 +17,11 @@ from conftest import ROOT, Once, Project, Said, lack, need
 from samples import sample_profile
 
 from perfvcs import plugins
-from perfvcs.collector import CollectError, Collector, Observations, Run
 from perfvcs.errors import UsageError
+from perfvcs.plugins.collector import CollectError, Collector, Observations, Run
 from perfvcs.profile import DELAYED, FINE, REPEATED, Metric, Profile, Resources, decode
+from perfvcs.profile.validity import METRIC_NAME, RESERVED
 from perfvcs.repository import Repository
-from perfvcs.validity import METRIC_NAME, RESERVED
 
 DOCS = ROOT / "docs"
 

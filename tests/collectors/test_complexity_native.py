@@ -16,17 +16,16 @@ from conftest import TESTS, Once, lack
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perfvcs.collector import CollectError, Run
 from perfvcs.collectors._shared.frames import without_arguments
 from perfvcs.collectors.complexity import Complexity
 from perfvcs.collectors.complexity.calls import Calls, RecordingRequest, parse
 from perfvcs.collectors.complexity.calls.recording import Interrupted
-from perfvcs.collectors.complexity.native import configuration, fentry, records, uftrace
+from perfvcs.collectors.complexity.native import fentry, records, uftrace
 from perfvcs.collectors.complexity.native.abi import ArgumentLocation, Piece, decode
-from perfvcs.collectors.complexity.native.elf import Elf
+from perfvcs.collectors.complexity.native.elf import Elf, Unresolved, reading
 from perfvcs.collectors.complexity.native.functions import BinaryFunctions
-from perfvcs.collectors.complexity.native.reading import Unresolved, reading
 from perfvcs.collectors.complexity.native.selection import TraceSelection, select
+from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.repository import Repository
 
 pytestmark = [pytest.mark.needs("gcc"), pytest.mark.needs("g++")]
@@ -673,7 +672,7 @@ def test_a_program_does_not_notice(source, compiler, corpus, tmp_path):
     for outermost in (True, False):
         folder = tmp_path / f"outermost-{outermost}"
         folder.mkdir()
-        configuration.write(folder / "request", selection, outermost=outermost, keep=20)
+        fentry.write(folder / "request", selection, outermost=outermost, keep=20)
         recorded = execute(program, folder, LD_PRELOAD=str(fentry.runtime()), PERFVCS_FENTRY=str(folder / "request"))
         assert recorded == plain
         assert not (folder / "gmon.out").exists()

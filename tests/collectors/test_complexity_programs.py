@@ -12,8 +12,8 @@ import pytest
 import recorders
 from recorders import OTHERS, both
 
-from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.complexity import python
+from perfvcs.plugins.collector import CollectError, Run
 
 recorder, compiled = recorders.recorder, recorders.compiled
 

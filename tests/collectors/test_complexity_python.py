@@ -12,14 +12,13 @@ import recorders
 from recorders import CORPUS, OTHERS, Recorder
 
 from perfvcs import launcher
-from perfvcs.collector import CollectError
 from perfvcs.collectors._shared import extension
 from perfvcs.collectors.complexity import Complexity, python
 from perfvcs.collectors.complexity.calls import TracedFunction
-from perfvcs.collectors.complexity.calls.recording import read
-from perfvcs.collectors.complexity.calls.sampling import one_sample
-from perfvcs.collectors.complexity.python import notes, place
+from perfvcs.collectors.complexity.calls.recording import one_sample, read
+from perfvcs.collectors.complexity.python import notes
 from perfvcs.errors import UsageError
+from perfvcs.plugins.collector import CollectError
 
 recorder, compiled = recorders.recorder, recorders.compiled
 
@@ -549,13 +548,13 @@ def test_unfinished_calls_are_not_reported_as_missing_calls(recorder):
 @pytest.mark.parametrize("entry", ["program:f(x)", "program:f@0", "program:f@x", "a b:f"])
 def test_a_malformed_name_is_reported(entry):
     with pytest.raises(UsageError, match="names no Python function"):
-        place.FunctionLocation.of(TracedFunction(entry))
+        notes.FunctionLocation.of(TracedFunction(entry))
 
 
 @pytest.mark.parametrize("size", ["len(", "x = 3", "a\x1eb", "'\x1e'", "(" * 10_000, "yield"])
 def test_a_malformed_expression_is_reported(size):
     with pytest.raises(UsageError, match="the size of m:f"):
-        place.FunctionLocation.of(TracedFunction("m:f", size))
+        notes.FunctionLocation.of(TracedFunction("m:f", size))
 
 
 @pytest.mark.parametrize("option", ["-I", "-E", "-S"])

@@ -23,7 +23,7 @@ from perfvcs.collectors.complexity.calls import RecordingRequest, parse
 from perfvcs.collectors.complexity.calls.recording import FIELDS, read
 from perfvcs.collectors.complexity.inside.python import perfvcs_hook as hook
 from perfvcs.collectors.complexity.inside.python import perfvcs_script as script
-from perfvcs.collectors.complexity.python import notes, place
+from perfvcs.collectors.complexity.python import notes
 
 compiled = recorders.compiled
 
@@ -44,7 +44,7 @@ def inside(tmp_path, monkeypatch):
     folder = tmp_path / "calls"
 
     def install(*functions: str, modules: Sequence[tuple[str, Path]] = (), **options: object) -> hook.RecordingHook:
-        places = [place.FunctionLocation.of(parse(one)) for one in functions]
+        places = [notes.FunctionLocation.of(parse(one)) for one in functions]
         python.ask(folder, places, RecordingRequest((), **options), modules)  # type: ignore[arg-type]
         found = hook.install(str(folder / "request"))
         assert found is not None

@@ -20,14 +20,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfvcs import launcher
-from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors import counters as module
-from perfvcs.collectors.counters import Counters, events, machine, processes, sampler
-from perfvcs.collectors.counters.metrics import LEVEL_METRICS, MACHINE_LEVELS, MACHINE_RATES, MACHINE_ROWS, RATE_METRICS
-from perfvcs.collectors.counters.processes import Ended, Stat, WatchedProcess, stat
-from perfvcs.collectors.counters.sampler import TreeSampler
-from perfvcs.collectors.counters.tree import ProcessTree, leader
+from perfvcs.collectors.counters import Counters, events, processes, sampler
+from perfvcs.collectors.counters.processes import (
+    LEVEL_METRICS,
+    MACHINE_LEVELS,
+    MACHINE_RATES,
+    MACHINE_ROWS,
+    RATE_METRICS,
+    Ended,
+    Stat,
+    WatchedProcess,
+    stat,
+)
+from perfvcs.collectors.counters.sampler import ProcessTree, TreeSampler, leader
 from perfvcs.errors import UsageError
+from perfvcs.plugins.collector import CollectError, Observations, Run
 
 pytestmark = pytest.mark.needs("cc")
 
@@ -542,12 +550,12 @@ def test_more_processes_than_files_may_be_open_are_sampled_all_the_same(
 
 def test_a_kernel_with_fewer_counters_gives_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
     contents = {"/proc/stat": b"cpu 1 2\nctxt 5\n"}
-    monkeypatch.setattr(machine, "_contents", lambda path: contents.get(path, b""))
-    assert machine.read() == ({}, {"machine_switch_rate": 5.0})
+    monkeypatch.setattr(events, "_contents", lambda path: contents.get(path, b""))
+    assert events.read_machine() == ({}, {"machine_switch_rate": 5.0})
 
 
 def test_a_file_that_is_not_there_is_empty() -> None:
-    assert machine._contents("/proc/no-such-file") == b""
+    assert events._contents("/proc/no-such-file") == b""
     assert processes._turns(b"voluntary_ctxt_switches:\t7\n", b"") == {"voluntary_switch_rate": 7.0}
 
 

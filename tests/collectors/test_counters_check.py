@@ -10,7 +10,7 @@ from samples import sample_profile
 
 from perfvcs.check import Change, compare
 from perfvcs.check.methods.counters import ASIDE
-from perfvcs.collectors.counters.metrics import MACHINE_ROWS
+from perfvcs.collectors.counters.processes import MACHINE_ROWS
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
 
 NAMES = ("cpu_use", "read_call_rate", "write_call_rate")

@@ -20,11 +20,10 @@ from conftest import ROOT
 from test_counters import samples, total
 
 from perfvcs import launcher
-from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors.counters import Counters
-from perfvcs.collectors.counters.port import is_open
-from perfvcs.collectors.counters.service import Service
+from perfvcs.collectors.counters.service import Service, is_open
 from perfvcs.errors import UsageError
+from perfvcs.plugins.collector import CollectError, Observations, Run
 
 pytestmark = pytest.mark.needs("cc")
 

@@ -15,11 +15,11 @@ from conftest import need
 from waiting import happens
 
 from perfvcs import plugins
-from perfvcs.collector import CollectError, Observations, Run
-from perfvcs.collectors.instructions import Instructions, hardware, setting, valgrind
+from perfvcs.collectors.instructions import Instructions, hardware, valgrind
 from perfvcs.environment import PADDING, clean
 from perfvcs.errors import UsageError
 from perfvcs.native.compiled import NotCompiled
+from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.repository import Repository
 
 WORK = """
@@ -224,7 +224,7 @@ def test_the_length_of_the_environment_does_not_count(collect, tmp_path):
 
 @pytest.mark.parametrize("length", [0, 1, 16, 4090, 5000])
 def test_the_environment_fills_whole_pages(length):
-    assert setting.size(setting.environment({"PLACE": "ä" * length, PADDING: "x" * 100})) % setting.PAGE_BYTES == 0
+    assert valgrind.size(valgrind.environment({"PLACE": "ä" * length, PADDING: "x" * 100})) % valgrind.PAGE_BYTES == 0
 
 
 def test_a_first_run_that_fills_a_cache_does_not_count(collect, tmp_path):
@@ -400,7 +400,7 @@ def test_many_processes_are_refused(tmp_path, monkeypatch):
 @pytest.fixture
 def fresh() -> Iterator[None]:
     """Nothing remembered of the machine, before and after."""
-    remembered = (valgrind.version, hardware.unavailable, setting.addresses_can_be_fixed)
+    remembered = (valgrind.version, hardware.unavailable, valgrind.addresses_can_be_fixed)
     for one in remembered:
         one.cache_clear()
     yield
@@ -497,9 +497,9 @@ def test_on_this_machine_both_ways_are_known():
 
 
 def test_a_shell_variable_that_preloads_stays():
-    found = setting.environment({"LD_PRELOAD": "/a.so", "PYTHONHASHSEED": "5", PADDING: "x"}, Path("/zero.so"))
+    found = valgrind.environment({"LD_PRELOAD": "/a.so", "PYTHONHASHSEED": "5", PADDING: "x"}, Path("/zero.so"))
     assert found["LD_PRELOAD"] == "/zero.so:/a.so" and found["PYTHONHASHSEED"] == "5"
-    assert "LD_PRELOAD" not in setting.environment({})
+    assert "LD_PRELOAD" not in valgrind.environment({})
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfvcs.collector import CollectError
 from perfvcs.collectors.instructions import callgrind
 from perfvcs.collectors.instructions.counts import Context, Counts, combine
 from perfvcs.collectors.instructions.functions import FunctionCounts, functions
 from perfvcs.collectors.instructions.paths import REST_OF_PATHS, paths
+from perfvcs.plugins.collector import CollectError
 
 CWD = Path("/nowhere")
 HEAD = "# callgrind format\nversion: 1\ncreator: by hand\ncmd: ./x\npart: 1\n\ndesc: Trigger: Program termination\n\n"

@@ -17,16 +17,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfvcs import plugins
-from perfvcs.collector import CollectError
-from perfvcs.collectors._shared import debuginfo, symbols
-from perfvcs.collectors.memory import program, record, shim
+from perfvcs.collectors._shared import symbols
+from perfvcs.collectors.memory import census, heap, shim
 from perfvcs.collectors.memory.heap import AllocationSite, largest, owner, text
 from perfvcs.errors import UsageError
+from perfvcs.plugins.collector import CollectError
 
 pytestmark = [pytest.mark.needs("gcc"), pytest.mark.needs("g++")]
 KNOWN = heaps.programs()
 Build = Callable[..., Path]
-HEAD, SITE = np.dtype(record.HEAD_FIELDS), np.dtype(record.SITE)
+HEAD, SITE = np.dtype(census.HEAD_FIELDS), np.dtype(census.SITE)
 
 
 @pytest.fixture
@@ -267,7 +267,7 @@ def test_another_users_rights_are_refused(build: Build, monkeypatch: pytest.Monk
     made.chmod(0o4755)
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(CollectError, match="setuid"):
-        program.check(str(made))
+        heap.check(str(made))
 
 
 OWN = """
@@ -379,7 +379,7 @@ def left(build: Build, tmp_path: Path, request: pytest.FixtureRequest) -> Path: 
         (8, b"\x63", "has version 99"),
         (HEAD.fields["sites"][1], b"\xff\xff\xff\x7f", "counts more than it can hold"),
         (HEAD.fields["pool"][1], b"\xff\xff\xff\x7f", "counts more than it can hold"),
-        (record.HEADER + SITE.itemsize + SITE.fields["stack"][1], b"\xff\xff\xff\x7f", "stacks that are not in it"),
+        (census.HEADER + SITE.itemsize + SITE.fields["stack"][1], b"\xff\xff\xff\x7f", "stacks that are not in it"),
     ],
 )
 def test_a_file_that_was_changed_is_one_line(left: Path, place: int, value: bytes, message: str) -> None:
@@ -387,26 +387,26 @@ def test_a_file_that_was_changed_is_one_line(left: Path, place: int, value: byte
         file.seek(place)
         file.write(value)
     with pytest.raises(CollectError, match=message):
-        record.read(left.parent)
+        census.read(left.parent)
 
 
 def test_a_file_that_was_cut_or_replaced_is_one_line(left: Path) -> None:
     os.truncate(left, 5000)
     with pytest.raises(CollectError, match="was cut off"):
-        record.read(left.parent)
+        census.read(left.parent)
     left.unlink()
     left.symlink_to("/dev/zero")
     with pytest.raises(CollectError, match="cannot be read"):
-        record.read(left.parent)
+        census.read(left.parent)
     left.unlink()
     os.mkfifo(left)
     with pytest.raises(CollectError, match="is no longer a file"):
-        record.read(left.parent)
+        census.read(left.parent)
 
 
 def test_a_list_of_modules_that_was_changed_costs_names_only(left: Path) -> None:
     left.with_suffix(".map").write_bytes(b"no line\0x y z a b\0" + b"1 0 0 ffffffffffffffff /no/such/file\0" + b"1 2")
-    (found,) = record.read(left.parent)
+    (found,) = census.read(left.parent)
     assert [module.path for module in found.modules[1]] == ["/no/such/file"]
     assert found.module(1, 5) and not found.module(2, 5)
 
@@ -419,7 +419,7 @@ def test_whatever_a_list_of_modules_holds_is_read(content: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "some.map"
         path.write_bytes(content)
-        assert all(isinstance(scan, int) for scan in record._modules(path))
+        assert all(isinstance(scan, int) for scan in census._modules(path))
 
 
 # names
@@ -431,7 +431,7 @@ def test_both_ways_to_names_agree(build: Build) -> None:
     starts = [int(line.split()[0], 16) for line in said.splitlines() if line.split()[-1] in ("inner", "outer", "main")]
     addresses = [start + offset for start in starts for offset in (0, 8, 20)]
     asked = symbols.resolve(str(made), addresses)
-    read = debuginfo.look_up(str(made), sorted(addresses))
+    read = symbols.look_up(str(made), sorted(addresses))
     assert {address: places[0] for address, places in asked.items()} == {address: places[0] for address, places in read.items()}
 
 
@@ -443,14 +443,14 @@ def test_the_names_are_the_same_without_addr2line(build: Build, tmp_path: Path, 
 
 
 def test_cpp_names_are_read_without_binutils() -> None:
-    assert debuginfo.demangled("_ZN4PoolC1Ev") == "Pool::Pool()"
-    assert debuginfo.demangled("_Znotaname") == "_Znotaname" and debuginfo.demangled("main") == "main"
+    assert symbols.demangled("_ZN4PoolC1Ev") == "Pool::Pool()"
+    assert symbols.demangled("_Znotaname") == "_Znotaname" and symbols.demangled("main") == "main"
 
 
 def test_a_file_that_is_none_or_damaged_has_no_names(tmp_path: Path) -> None:
     assert symbols.resolve(str(tmp_path / "none"), [1]) == {1: []}
     (tmp_path / "text").write_text("no program")
-    assert debuginfo.look_up(str(tmp_path / "text"), [1]) == {}
+    assert symbols.look_up(str(tmp_path / "text"), [1]) == {}
     assert symbols.resolve(str(tmp_path / "text"), [1]) == {1: []}
 
 
@@ -518,7 +518,7 @@ def test_more_stacks_than_there_is_room_for_are_one_site_and_nothing_is_lost(bui
 
 def test_a_program_that_cannot_be_looked_into_is_left_to_its_start(tmp_path: Path) -> None:
     (tmp_path / "text").write_bytes(b"\x7fELF and nothing more")
-    assert program.check(str(tmp_path / "text")) == [] and program.check(str(tmp_path / "none")) == []
+    assert heap.check(str(tmp_path / "text")) == [] and heap.check(str(tmp_path / "none")) == []
 
 
 def test_addr2line_that_fails_is_replaced_by_reading(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:

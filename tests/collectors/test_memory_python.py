@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from heaps import measured, of_functions, run_of, stacks_of, whole
 
-from perfvcs.collector import CollectError
-from perfvcs.collectors.memory import captures, inside, python, reading, traces
+from perfvcs.collectors.memory import captures, inside, python, reading
 from perfvcs.collectors.memory.heap import AllocationRequest, RecordingInterpreter
+from perfvcs.plugins.collector import CollectError
 
 Write = Callable[..., tuple[str, ...]]
 FOLDER = inside.MEMORY_INSIDE / "python"
@@ -280,11 +280,11 @@ def test_a_capture_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     broken = tmp_path / "memray-1.bin"
     broken.write_bytes(b"nothing of memray's")
     with pytest.raises(CollectError, match="memray's file cannot be read: OSError") as caught:
-        captures.heap([broken], reader, run, AllocationRequest())
+        captures.captured_heap([broken], reader, run, AllocationRequest())
     assert "\n" not in str(caught.value)
     for interpreter in ("/bin/false", "/no/python"):
         with pytest.raises(CollectError, match="what memray recorded cannot be read"):
-            captures.heap([broken], RecordingInterpreter(interpreter, ""), run, AllocationRequest())
+            captures.captured_heap([broken], RecordingInterpreter(interpreter, ""), run, AllocationRequest())
 
 
 def test_cut_off_captures_of_processes_are_left_out_and_reported(write: Write, tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_cut_off_captures_of_processes_are_left_out_and_reported(write: Write, t
     (good,) = (run.scratch / "heap").glob("memray-*.bin")
     (run.scratch / "heap" / "memray-0.bin").write_bytes(b"")
     reader = RecordingInterpreter(sys.executable, str(python._own_memray()))
-    again = captures.heap([run.scratch / "heap" / "memray-0.bin", good], reader, run, AllocationRequest())
+    again = captures.captured_heap([run.scratch / "heap" / "memray-0.bin", good], reader, run, AllocationRequest())
     assert again.peak == heap.peak and again.warnings == ["memory: memray's files of 1 processes cannot be read and are left out"]
 
 
@@ -304,7 +304,7 @@ def test_what_the_program_changed_is_one_line(tmp_path: Path) -> None:
     for content in (b"", b"[]", b'{"peak": "much"}', b"\xff"):
         path.write_bytes(content)
         with pytest.raises(CollectError, match="changed what tracemalloc recorded"):
-            traces.heap([path], run, AllocationRequest(), [])
+            captures.traced_heap([path], run, AllocationRequest(), [])
         with pytest.raises(CollectError, match="is not what perfvcs wrote"):
             python._interpreter(path)
 

@@ -11,9 +11,9 @@ from textwrap import dedent
 
 import pytest
 
-from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors.pytest import Pytest
 from perfvcs.errors import UsageError
+from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import FINE, REPEATED
 
 Measure = Callable[..., Observations]

@@ -13,14 +13,14 @@ from hypothesis import given, strategies
 from samples import sample_profile
 
 import perfvcs
-from perfvcs.collector import CollectError, Run
 from perfvcs.collectors.pytest import Pytest
-from perfvcs.collectors.pytest.names import qualified
 from perfvcs.collectors.pytest.notes import MAX_FILES, ReachedFunction, read_notes
+from perfvcs.collectors.pytest.suite import qualified
 from perfvcs.measure.interpreter import find
+from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.profile import Reached, decode
+from perfvcs.profile.validity import Malformed
 from perfvcs.repository import Repository
-from perfvcs.validity import Malformed
 
 NEEDED = ("pytest", "_pytest", "py.py", "pluggy", "iniconfig", "packaging", "pygments")
 

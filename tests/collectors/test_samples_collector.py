@@ -16,15 +16,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfvcs import linuxperf
-from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors._shared import frames
-from perfvcs.collectors.samples import Samples, attach, linux, pyspy, recording
+from perfvcs.collectors.samples import Samples, attach, linux, pyspy, sampler
 from perfvcs.collectors.samples.sampler import LEFT_OUT_FRAMES, MOST_FRAMES, TRUNCATED, Folded
 from perfvcs.errors import UsageError
-from perfvcs.measure.recording import JobRecording
+from perfvcs.measure.blocks import JobRecording
+from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import decode
 from perfvcs.repository import Repository
+from perfvcs.system import linuxperf
 
 NO_PERF = linux.LinuxPerf().missing()
 NO_PYSPY = pyspy.PySpy().missing()
@@ -280,7 +280,7 @@ def test_a_program_that_a_signal_ends_is_named(python: Callable[[str], Run], lan
 
 @PERF
 def test_processes_left_running_are_stopped_and_reported(run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording, "END_SECONDS", 3.0)
+    monkeypatch.setattr(sampler, "END_SECONDS", 3.0)
     found = Samples().collect(run("/bin/sh", "-c", "sleep 973.25 & exit 0"))
     assert found.warnings[-1].endswith("left processes running, which perf stopped: wait for what it starts")
     assert not [entry for entry in Path("/proc").glob("[0-9]*/cmdline") if b"973.25" in read(entry)]

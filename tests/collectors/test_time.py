@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 from samples import sample_profile
 
 from perfvcs import launcher
-from perfvcs.collector import CollectError, Observations, Run
 from perfvcs.collectors import time as module
 from perfvcs.collectors.time import Time
 from perfvcs.errors import PerfError
 from perfvcs.launcher import samples
 from perfvcs.launcher.execution import Execution
 from perfvcs.launcher.samples import MalformedSamples, read_samples
+from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import Metric
-from perfvcs.summary import summarise
-from perfvcs.validity import METRIC_NAME, RESERVED
+from perfvcs.profile.summary import summarise
+from perfvcs.profile.validity import METRIC_NAME, RESERVED
 
 pytestmark = pytest.mark.needs("cc")
 

@@ -108,7 +108,7 @@ def test_the_version_names_us_and_not_linux_perf():
 
 
 def test_the_version_is_that_of_a_package_where_no_commit_is_known(monkeypatch, tmp_path):
-    monkeypatch.setattr("perfvcs.origin.CHECKOUT", tmp_path)
+    monkeypatch.setattr("perfvcs.repository.origin.CHECKOUT", tmp_path)
     assert perf("--version").output == f"perfvcs {__version__}\n"
 
 

@@ -16,10 +16,10 @@ from samples import interleaved, noisy, sample_profile
 
 from perfvcs import profile as format_
 from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources, decode
+from perfvcs.profile.validity import Malformed
 from perfvcs.repository import Repository
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import quantity
-from perfvcs.validity import Malformed
 
 Perf = Callable[..., Said]
 EVIL = "\x1b]0;owned\x07\x9b31m\r\x7f\u202e\u2066\u2028\n</script><script>alert(1)</script>`|*"
@@ -110,7 +110,7 @@ def test_integers_that_no_array_holds_are_refused(place: tuple[str, ...], value:
 
 
 def test_fields_and_columns_that_would_fill_the_memory_are_refused_unread(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("perfvcs.profile.MAX_HEADER", "perfvcs.validity.MAX_HEADER", "perfvcs.validity.MAX_STACKS"):
+    for name in ("perfvcs.profile.MAX_HEADER", "perfvcs.profile.validity.MAX_HEADER", "perfvcs.profile.validity.MAX_STACKS"):
         monkeypatch.setattr(name, 5000)
     monkeypatch.setattr(format_, "MAX_ROWS", 100)
     nested = documented(sample_profile(), models=[{"a": [[]] * 3000}])

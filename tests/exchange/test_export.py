@@ -19,8 +19,8 @@ from perfvcs.check import compare
 from perfvcs.errors import UsageError
 from perfvcs.exchange.delivery import into_file
 from perfvcs.profile import Job, Profile
+from perfvcs.profile.summary import Measured
 from perfvcs.repository import Repository
-from perfvcs.summary import Measured
 
 Perf = Callable[..., Said]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import Project, Said
 
-from perfvcs.exchange.table import COLUMNS
+from perfvcs.exchange.delivery import COLUMNS
 
 Perf = Callable[..., Said]
 

@@ -8,7 +8,7 @@ from samples import sample_profile
 
 from perfvcs import formats
 from perfvcs.formats import UnreadableFile
-from perfvcs.validity import MAX_PROFILE, Malformed
+from perfvcs.profile.validity import MAX_PROFILE, Malformed
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from conftest import TESTS, Project, Said
 from perfvcs import formats
 from perfvcs.formats.asv import Asv
 from perfvcs.profile import Profile
+from perfvcs.profile.validity import Malformed
 from perfvcs.repository import Repository
-from perfvcs.validity import Malformed
 
 Perf = Callable[..., Said]
 RESULTS = TESTS / "data" / "asv" / "results"

@@ -21,7 +21,7 @@ from perfvcs.formats._metric import described, usable
 from perfvcs.formats._table import BATCH
 from perfvcs.formats.csv import Csv
 from perfvcs.profile import Metric, Profile, Resources
-from perfvcs.validity import METRIC_NAME, RESERVED, Malformed
+from perfvcs.profile.validity import METRIC_NAME, RESERVED, Malformed
 
 
 def table(text: str, **options: Any) -> Profile:

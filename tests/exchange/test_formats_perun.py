@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from samples import sample_profile
 
 from perfvcs import formats
-from perfvcs.formats._written import written
+from perfvcs.formats._table import written
 from perfvcs.formats.perun import Perun
 from perfvcs.profile import Metric, Processed, Profile, Resources, Stacks
-from perfvcs.validity import MAX_INTEGER, Malformed
+from perfvcs.profile.validity import MAX_INTEGER, Malformed
 
 COMMIT = "74288675e4074f1ad5bbb0d3b3253911ab42267a"
 MAIN = {"function": "main", "source": "list.c", "line": 22}

@@ -20,10 +20,10 @@ from samples import sample_profile
 from perfvcs import formats
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.formats import UnreadableFile
-from perfvcs.formats._compression import expanded
+from perfvcs.formats._foreign import expanded
 from perfvcs.profile import DELAYED, FINE, REPEATED, Job, Metric, Profile, Resources
+from perfvcs.profile.validity import MAX_NAME, MAX_PROFILE, Malformed
 from perfvcs.repository import Repository
-from perfvcs.validity import MAX_NAME, MAX_PROFILE, Malformed
 
 Perf = Callable[..., Said]
 FOLDER = TESTS / "data" / "formats"

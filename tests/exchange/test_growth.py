@@ -17,12 +17,12 @@ sys.path.append(str(ROOT / "benchmarks"))
 import patterns
 
 from perfvcs import formats
-from perfvcs.check.renaming import _partners
-from perfvcs.collectors.pytest.names import _names
+from perfvcs.check.matching import _partners
+from perfvcs.collectors.pytest.suite import _names
 from perfvcs.errors import PerfError
-from perfvcs.locate.files import why
-from perfvcs.locate.outline import outline
 from perfvcs.locate.sources import read
+from perfvcs.locate.sources.imports import why
+from perfvcs.locate.sources.outline import outline
 
 SECONDS = 10.0  # of CPU time, where a quadratic reader takes minutes
 

@@ -24,11 +24,11 @@ from perfvcs import formats
 from perfvcs.cli import group
 from perfvcs.errors import UsageError
 from perfvcs.formats import parse_options
-from perfvcs.formats._compression import expanded
+from perfvcs.formats._foreign import expanded
 from perfvcs.formats.csv import Csv
 from perfvcs.profile import Profile
+from perfvcs.profile.validity import Malformed
 from perfvcs.repository import Repository
-from perfvcs.validity import Malformed
 
 Perf = Callable[..., Said]
 ELSEWHERE = "8c7f6a1d0e5b4c3f2a1908172635445362718090"

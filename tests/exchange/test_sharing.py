@@ -18,14 +18,14 @@ from conftest import Project, Said
 from samples import noisy, sample_profile
 from waiting import happens
 
-from perfvcs.exchange import folders, mirror, push
+from perfvcs.exchange import difference, mirror, transfer
 from perfvcs.exchange.mirror import Mirror
 from perfvcs.git import remote
 from perfvcs.git.bare import Bare
 from perfvcs.git.stream import Import
 from perfvcs.repository import Repository
 from perfvcs.store import STORE_FORMAT
-from perfvcs.store.removal import LARGEST_REMOVAL, MOST_TIMES, Removal, decode, following, later, place_of
+from perfvcs.store.removal import LARGEST_REMOVAL, MOST_TIMES, Removal, decode_removal, following, later, place_of
 
 Perf = Callable[..., Said]
 REFERENCE = "refs/perf/profiles"
@@ -155,7 +155,7 @@ def test_a_removed_profile_stays_removed_everywhere(ada: Clone, bob: Clone, forg
     assert ada.perf("pull").out == "removed 1 profile that others removed\n"
     assert ada.paths() == {second}
     assert listed(forge) == {second, place_of(first)}
-    removal = decode(Bare(forge).run("show", f"{REFERENCE}:{place_of(first)}"), first)
+    removal = decode_removal(Bare(forge).run("show", f"{REFERENCE}:{place_of(first)}"), first)
     assert isinstance(removal, Removal)
     assert (removal.times, removal.by) == (1, "Ada <ada@example.org>")
     assert removal.why.startswith("Remove")
@@ -253,7 +253,7 @@ def test_a_dry_run_changes_nothing(ada: Clone, bob: Clone, forge: Path) -> None:
 
 def test_somebody_who_was_faster_is_not_overwritten(ada: Clone, bob: Clone, forge: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hers, his = ada.measure(1), bob.measure(2)
-    write, others = push.Mirror.write, [bob]
+    write, others = transfer.Mirror.write, [bob]
 
     def overtaken(*words: object) -> str:
         commit = write(*words)  # type: ignore[arg-type]
@@ -261,8 +261,8 @@ def test_somebody_who_was_faster_is_not_overwritten(ada: Clone, bob: Clone, forg
             others.pop().perf("push")
         return commit
 
-    monkeypatch.setattr(push.Mirror, "write", overtaken)
-    monkeypatch.setattr(push, "LONGEST_WAIT", 0)
+    monkeypatch.setattr(transfer.Mirror, "write", overtaken)
+    monkeypatch.setattr(transfer, "LONGEST_WAIT", 0)
     assert ada.perf("push").out == "pushed 1 profile to origin (2 tries: others pushed meanwhile)\n"
     assert listed(forge) == {*hers, *his}
     assert int(Bare(forge).run("rev-list", "--count", REFERENCE)) == 2
@@ -529,9 +529,9 @@ def test_a_path_that_leads_elsewhere_refuses_the_whole_fetch(ada: Clone, bob: Cl
 def test_folders_that_a_remote_does_not_have_go_as_trees(
     ada: Clone, bob: Clone, forge: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, whole = [], folders.whole
-    monkeypatch.setattr(folders, "WORTHWHILE_FILES", 0)
-    monkeypatch.setattr(folders, "whole", lambda *given: found.append(whole(*given)) or found[-1])
+    found, whole = [], difference.whole
+    monkeypatch.setattr(difference, "WORTHWHILE_FILES", 0)
+    monkeypatch.setattr(difference, "whole", lambda *given: found.append(whole(*given)) or found[-1])
     bob.measure(1)
     bob.perf("push")
     ada.measure(2, 3)
@@ -786,7 +786,7 @@ def test_a_removal_is_small_whoever_removed_and_whyever() -> None:
     for text in ("\x00" * 10_000, "ü" * 10_000, '"' * 10_000, "\U0001f600" * 1000, "\ud800"):
         document = following(PATH, None, text, 0, text).encode()
         assert len(document) <= LARGEST_REMOVAL
-        assert isinstance(decode(document, PATH), Removal)
+        assert isinstance(decode_removal(document, PATH), Removal)
 
 
 def test_the_later_removal_holds_on_both_sides() -> None:
@@ -815,4 +815,4 @@ def test_the_later_removal_holds_on_both_sides() -> None:
     ],
 )
 def test_what_is_not_a_removal_says_why(document: bytes) -> None:
-    assert isinstance(decode(document, PATH), str)
+    assert isinstance(decode_removal(document, PATH), str)

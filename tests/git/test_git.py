@@ -9,7 +9,7 @@ from conftest import Project as Tree
 
 from perfvcs.errors import UsageError
 from perfvcs.git import project as module
-from perfvcs.git.branches import unmerged
+from perfvcs.git.ancestry import unmerged
 from perfvcs.git.changes import WorkingChanges, difference
 from perfvcs.git.command import GitError, git
 from perfvcs.git.project import NoRepository, Project, UnknownRevision

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from conftest import Project
 
-from perfvcs.git import staging
+from perfvcs.git import changes
 
 
 def lacks(project: Project) -> bool:
-    return staging.lacks(project.root / ".git", ".perf")
+    return changes.lacks(project.root / ".git", ".perf")
 
 
 def test_an_index_without_the_name_lacks_it(project: Project) -> None:
@@ -48,7 +48,7 @@ def test_a_name_in_a_sparse_index_is_seen(project: Project) -> None:
 
 def test_only_git_can_tell_where_the_git_folder_is_elsewhere_or_damaged(project: Project) -> None:
     project.commit()
-    assert not staging.lacks(project.root, ".perf")
+    assert not changes.lacks(project.root, ".perf")
     index = project.root / ".git/index"
     index.write_bytes(b"")
     assert not lacks(project)

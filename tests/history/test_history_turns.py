@@ -17,7 +17,7 @@ from histories import OTHER, SORT, begun, grow, measured, printed, stepped, stor
 from msgspec import structs
 from samples import interleaved, noisy, sample_profile
 
-from perfvcs.history import remarks
+from perfvcs.history import finding
 from perfvcs.history.finding import Newest, Noisier, Switching
 from perfvcs.index.lines import Line
 from perfvcs.profile import Collected, Metric, Profile, Resources
@@ -387,19 +387,19 @@ def test_switching_and_a_changed_spread_are_reported_in_words() -> None:
     line = Line(SORT, OTHER, "sort", None, "wall", "s", "lower")
     first, last = "a" * 40, "b" * 40
     switching = Switching(line, 3, first, last, (0.0121, 0.0137), (0.6, 0.4), 41)
-    assert remarks.switching(switching) == f"switches between 12.1 ms (60 %) and 13.7 ms (40 %) since {first[:10]}, 41 times"
-    assert remarks.noisier(Noisier(line, 3, first, 0.012, 0.041, 1e-9)) == (
+    assert finding.switching(switching) == f"switches between 12.1 ms (60 %) and 13.7 ms (40 %) since {first[:10]}, 41 times"
+    assert finding.noisier(Noisier(line, 3, first, 0.012, 0.041, 1e-9)) == (
         f"noisier since {first[:10]}: values differ by 4.1 %, before by 1.2 %"
     )
-    assert remarks.noisier(Noisier(line, 3, first, 0.041, 0.012, 1e-9)).startswith("calmer")
+    assert finding.noisier(Noisier(line, 3, first, 0.041, 0.012, 1e-9)).startswith("calmer")
     newest = Newest(line, 9, last, first, "suspected", -0.2, 0.008, 0.01, 0.0095, 0.0105, 1e-5, 7)
-    assert remarks.newest(newest) == (
+    assert finding.newest(newest) == (
         f"suspected improvement at the newest commit {last[:10]}, since {first[:10]}: 8 ms, -20.0 % against the level of 10 ms,"
         " where 99.9 % of single values are from 9.5 ms to 10.5 ms; only 7 earlier values are at this level, and the next commit confirms"
         " or withdraws it"
     )
     rarely = replace(newest, support=40, chance=0.0031)
-    assert remarks.newest(rarely).endswith(
+    assert finding.newest(rarely).endswith(
         "; a value as far away has a chance of 0.31 %, and the next commit confirms or withdraws it"
     )
-    assert remarks.newest(replace(newest, word="improvement")).endswith("from 9.5 ms to 10.5 ms")
+    assert finding.newest(replace(newest, word="improvement")).endswith("from 9.5 ms to 10.5 ms")

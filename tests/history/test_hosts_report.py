@@ -11,7 +11,7 @@ from histories import SORT, Perf, begun, measured, printed, stepped, store
 from msgspec import structs
 from samples import interleaved, noisy, sample_profile
 
-from perfvcs.environment.configuration import changes
+from perfvcs.environment.host import changes
 from perfvcs.profile import Collected, Environment, Metric, Profile
 from perfvcs.reports.audit import distrusted
 from perfvcs.reports.replay import pairs_of

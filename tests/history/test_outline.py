@@ -13,8 +13,8 @@ from histories import grow, measured, store
 
 from perfvcs.check import register
 from perfvcs.check.acceptance import Acceptance
-from perfvcs.drawing.commits.chart import Chart
-from perfvcs.drawing.commits.outline import LevelLine, Rise, appearance, between, edges
+from perfvcs.pictures.chart import Chart
+from perfvcs.pictures.outline import LevelLine, Rise, appearance, between, edges
 from perfvcs.reports.show import subject_of
 from perfvcs.repository import Repository
 

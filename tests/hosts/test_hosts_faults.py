@@ -23,7 +23,6 @@ from conftest import Project, Said
 from perfvcs.hosts.client import Flying, HostsExecutor, Suspicion
 from perfvcs.hosts.cluster import Cluster, HostsLost
 from perfvcs.hosts.stall import watching
-from perfvcs.keeper import MARKER
 from perfvcs.measure.executor import Wanted
 from perfvcs.measure.journal import SESSIONS_FOLDER
 from perfvcs.measure.progress import Silent
@@ -31,6 +30,7 @@ from perfvcs.measure.site import Version
 from perfvcs.measure.tally import Tally
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
+from perfvcs.system.children import MARKER
 
 Perf = Callable[..., Said]
 CONFIGURATION = """

@@ -16,9 +16,9 @@ from conftest import Project, Said, need
 import perfvcs
 from perfvcs.hosts import cluster as connection
 from perfvcs.hosts.cluster import HostsLost
-from perfvcs.hosts.parcel import ParcelFile, lay_out, parcel
 from perfvcs.hosts.started import through_ssh
 from perfvcs.hosts.tls import Unusable
+from perfvcs.hosts.wire import ParcelFile, lay_out, parcel
 from perfvcs.jobs.config import HostsTable
 
 Perf = Callable[..., Said]

@@ -12,7 +12,7 @@ from perfvcs import plugins
 from perfvcs.check import compare, method
 from perfvcs.errors import UsageError
 
-HEAD = "from __future__ import annotations\nfrom dataclasses import dataclass\nfrom perfvcs.view import Unfit, View\n"
+HEAD = "from __future__ import annotations\nfrom dataclasses import dataclass\nfrom perfvcs.plugins.view import Unfit, View\n"
 WHOLE = '''
 @dataclass(frozen=True)
 class Count(View[int]):
@@ -61,7 +61,7 @@ def test_a_foreign_view_inherits_what_it_does_not_define(installed) -> None:
 
 def test_a_view_without_a_method_is_refused_with_its_name(installed) -> None:
     installed("views", WHOLE.replace("def render", "def draw"))
-    assert "lacks `render`, which perfvcs.view.View requires" in refused("views")
+    assert "lacks `render`, which perfvcs.plugins.view.View requires" in refused("views")
 
 
 def test_a_view_that_does_not_inherit_lacks_the_defaults_as_well(installed) -> None:
@@ -94,7 +94,7 @@ def test_a_member_that_cannot_be_imported_is_named(installed) -> None:
 def test_a_foreign_view_that_lacks_something_ends_perf_show_in_a_line(installed) -> None:
     import pictures
 
-    from perfvcs import page
+    from perfvcs.pictures import page
 
     installed("views", WHOLE.replace("def cut", "def take"))
     with pytest.raises(UsageError, match=r"the view `count` .* lacks `cut`"):
@@ -103,7 +103,7 @@ def test_a_foreign_view_that_lacks_something_ends_perf_show_in_a_line(installed)
 
 METHOD = """
 from perfvcs.check.method import PairMethod
-from perfvcs.check.statement import state
+from perfvcs.check.change import state
 
 @dataclass(frozen=True)
 class Count(PairMethod):

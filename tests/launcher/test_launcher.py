@@ -19,8 +19,16 @@ from conftest import HIDDEN_DAEMON, children
 from waiting import happens
 
 from perfvcs import launcher
-from perfvcs.launcher.execution import STDERR_TAIL, Execution, LaunchError, NotStarted, name_command, name_signal, not_started
-from perfvcs.launcher.pace import Pace
+from perfvcs.launcher.execution import (
+    STDERR_TAIL,
+    Execution,
+    LaunchError,
+    NotStarted,
+    Pace,
+    name_command,
+    name_signal,
+    not_started,
+)
 from perfvcs.native import compiled, native_folder
 
 pytestmark = pytest.mark.needs("cc")

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from perfvcs import cli, linuxperf
+from perfvcs import cli
+from perfvcs.system import linuxperf
 
 SCRIPTS = Path(sys.executable).parent
 SHOW = '#!/bin/sh\necho linux "$0" "$#" "$@"\n'
@@ -135,7 +136,7 @@ def test_every_command_of_the_real_linux_perf_is_known():
 def test_started_as_a_module_of_python_it_still_finds_linux_perf(tmp_path):
     """``sys.argv[0]`` is then no program on PATH."""
     linux = program(tmp_path / "bin", SHOW)
-    code = "import sys; from perfvcs import linuxperf; linuxperf.hand_over(['stat', '-a'])"
+    code = "import sys; from perfvcs.system import linuxperf; linuxperf.hand_over(['stat', '-a'])"
     environment = os.environ | {"PATH": f"{SCRIPTS}:{linux.parent}"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
     assert done.stdout == f"linux {linux} 2 stat -a\n"

@@ -9,8 +9,8 @@ import pytest
 from conftest import processes_in
 from test_bisect_command import ASK, history, stepped, work
 
-from perfvcs.locate import search
-from perfvcs.locate.decision import StoppingRules
+from perfvcs.locate.bisect import rounds
+from perfvcs.locate.bisect.decision import StoppingRules
 from perfvcs.repository import Repository
 
 COMMAND = [sys.executable, "-P", "-m", "perfvcs"]
@@ -114,7 +114,7 @@ def test_counts_of_instructions_guide_it_where_time_is_asked_for(project, perf):
 def test_counts_of_instructions_say_where_to_look_if_times_show_nothing(project, perf, monkeypatch):
     # three pairs prove nothing, whatever they are
     monkeypatch.setattr(StoppingRules, "most_pairs", 3)
-    monkeypatch.setattr(search, "PROVING", 0.0)
+    monkeypatch.setattr(rounds, "PROVING", 0.0)
     project.configure('cmd = "./work"', top='build = ["gcc -O1 -o work work.c"]')
     programs = [SPINNING.format(turns=20_000 + 20_000 * (number >= 6), number=number) for number in range(9)]
     commits = [project.commit(f"change {number}", **{"work.c": program}) for number, program in enumerate(programs)]

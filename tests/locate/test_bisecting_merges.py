@@ -10,7 +10,7 @@ from test_bisect_command import ASK, work
 from perfvcs.errors import UsageError
 from perfvcs.git.ancestry import way
 from perfvcs.git.project import Project as Checkout
-from perfvcs.locate.span import brought, span
+from perfvcs.locate.bisect.span import brought, span
 
 merges = script(ROOT / "benchmarks" / "bisecting_merges.py")
 SECONDS = 'cmd = "python -S work.py"'

@@ -6,14 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from perfvcs.locate import posterior
-from perfvcs.locate.batch import together
-from perfvcs.locate.decision import StoppingRules, decide
-from perfvcs.locate.effects import unexplained
-from perfvcs.locate.evidence import Evidence
-from perfvcs.locate.guide import Counting, Guide
-from perfvcs.locate.posterior import believe
-from perfvcs.locate.priors import MISLED, MISSED, Prior
+from perfvcs.locate.bisect import posterior
+from perfvcs.locate.bisect.decision import StoppingRules, decide, together
+from perfvcs.locate.bisect.evidence import Evidence, unexplained
+from perfvcs.locate.bisect.posterior import MISLED, MISSED, Prior, believe
+from perfvcs.locate.bisect.suspicion import Counting, Guide
 
 
 def even(last):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from perfvcs.collectors.instructions import valgrind
-from perfvcs.locate import hunks
+from perfvcs.locate.sources import hunks
 
 # the Python of these tests: what `python` is on a machine may import a lot before the program begins, and counting makes that slow
 CONFIG = f"""

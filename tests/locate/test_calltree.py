@@ -6,9 +6,8 @@ import random
 
 import pytest
 
-from perfvcs.locate.attribution import contributions, deepest, unsettled
-from perfvcs.locate.calltree import CallTree, least_of, normal
-from perfvcs.locate.matching import match
+from perfvcs.locate.blame.calltree import CallTree, least_of, normal
+from perfvcs.locate.blame.pairing import contributions, deepest, match, unsettled
 
 
 def tree(*paths):

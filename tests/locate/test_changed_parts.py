@@ -8,8 +8,8 @@ import pytest
 
 from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.project import Project
-from perfvcs.locate.changes import UNREAD, Changes, along, changes
-from perfvcs.locate.reached import Reach
+from perfvcs.locate.select.reached import Reach
+from perfvcs.locate.sources.differences import UNREAD, Changes, along, changes
 
 LIBRARY = "def work(n):\n    return n\n\ndef other():\n    return 2\n"
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from perfvcs.locate.guard import systematic
+from perfvcs.locate.blame.guard import systematic
 
 LIBRARY = """
 def total(numbers):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from perfvcs.git.project import Project as Git
-from perfvcs.locate import auxiliary
-from perfvcs.locate.hunks import Hunk, difference
-from perfvcs.locate.outline import outline, plain, unit
+from perfvcs.locate.blame import experiments
+from perfvcs.locate.sources.hunks import Hunk, difference
+from perfvcs.locate.sources.outline import outline, plain, unit
 
 BEFORE = """import os
 
@@ -96,21 +96,21 @@ def test_taking_everything_back_gives_the_old_text(before):
     change = found.files["a.py"]
     assert change.without(change.hunks) == BEFORE
     assert change.without([]) == text
-    made = auxiliary.commit(git, before.root, git.resolve("HEAD"), auxiliary.reverted(found, {"a.py": change.hunks}))
+    made = experiments.commit(git, before.root, git.resolve("HEAD"), experiments.reverted(found, {"a.py": change.hunks}))
     assert git.tree(made) == git.tree(git.resolve("HEAD~1"))
 
 
 def test_one_unit_taken_back_leaves_the_others(before):
     text = BEFORE.replace("a + 1", "a + 2").replace("return b", "return b + b")
     _, found = compared(before, a_py=text)
-    texts = auxiliary.reverted(found, {"a.py": found.units["a.py:first"].hunks})
+    texts = experiments.reverted(found, {"a.py": found.units["a.py:first"].hunks})
     assert texts == {"a.py": text.replace("a + 2", "a + 1")}
 
 
 def test_the_same_content_is_the_same_commit(before):
     git, _ = compared(before, a_py=BEFORE + "x = 1\n")
     head = git.resolve("HEAD")
-    assert auxiliary.commit(git, before.root, head, {"a.py": BEFORE}) == auxiliary.commit(
+    assert experiments.commit(git, before.root, head, {"a.py": BEFORE}) == experiments.commit(
         git, before.root, head, {"a.py": BEFORE}
     )
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from perfvcs.locate import csyntax
-from perfvcs.locate.hunks import DifferingFile, Hunk
-from perfvcs.locate.kinds import kinds
+from perfvcs.locate.blame import features
+from perfvcs.locate.blame.kinds import kinds
+from perfvcs.locate.sources.hunks import DifferingFile, Hunk
 
-native = pytest.mark.unless("" if csyntax.available() else "tree-sitter is not installed: pip install '.[native]'")
+native = pytest.mark.unless("" if features.available() else "tree-sitter is not installed: pip install '.[native]'")
 
 
 def named(old, new, path="work.py", name="work"):

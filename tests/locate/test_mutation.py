@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from perfvcs.locate.mutation import PLANTED, mutants
+from perfvcs.locate.blame.mutation import PLANTED, mutants
 
 SOURCE = '''
 from functools import cached_property, lru_cache

@@ -7,9 +7,9 @@ import time
 import pytest
 from hypothesis import given, strategies
 
-from perfvcs.locate.changes import _source_change
-from perfvcs.locate.parts import COMPUTED, GLOBAL, LISTING, Parts
 from perfvcs.locate.sources import language, read
+from perfvcs.locate.sources.differences import _source_change
+from perfvcs.locate.sources.parts import COMPUTED, GLOBAL, LISTING, Parts
 
 
 def changed(old: str, new: str, path: str = "a.py") -> tuple[set[str], set[str], bool]:

@@ -38,7 +38,7 @@ def measured(project, perf):
 
 
 def reached(repository):
-    from perfvcs.locate.reached import of_profile
+    from perfvcs.locate.select.reached import of_profile
 
     return [found for header in repository.index.headers([repository.project.resolve("HEAD")])
             for profile in repository.profiles([header]) for unit, found in of_profile(profile).items() if not unit.uid]  # fmt: skip

@@ -45,9 +45,9 @@ def test_what_ran_is_recorded_and_the_rest_is_left_out(measured, project, perf):
 
 def suspects_of(project):
     from perfvcs.jobs.config import load
-    from perfvcs.locate.saved import Target
-    from perfvcs.locate.span import span
-    from perfvcs.locate.suspicion import suspects
+    from perfvcs.locate.bisect.saved import Target
+    from perfvcs.locate.bisect.span import span
+    from perfvcs.locate.bisect.suspicion import suspects
     from perfvcs.measure.progress import Silent
     from perfvcs.repository import Repository
 

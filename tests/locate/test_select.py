@@ -16,12 +16,11 @@ from conftest import lack
 from samples import sample_profile
 
 from perfvcs.check.change import Change, Report, Word
-from perfvcs.check.document import decode, encode
-from perfvcs.check.markdown import markdown
+from perfvcs.check.markdown import decode, encode, markdown
 from perfvcs.check.text import text
-from perfvcs.locate.reached import BenchmarkUnit
-from perfvcs.locate.sampler import LeftOutSampler
-from perfvcs.locate.selecting import LeftOut
+from perfvcs.locate.select.reached import BenchmarkUnit
+from perfvcs.locate.select.sampler import LeftOutSampler
+from perfvcs.locate.select.selection import LeftOut
 from perfvcs.measure.announcement import Announcement
 from perfvcs.profile import Job, Reached
 from perfvcs.repository import Repository

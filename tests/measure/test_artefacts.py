@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from conftest import Project, Said
 
-from perfvcs.artefacts import MOST_COMMITS, MOST_PATHS, Artefacts
 from perfvcs.repository import Repository
+from perfvcs.repository.leftovers import MOST_COMMITS, MOST_PATHS, Artefacts
 
 Perf = Callable[..., Said]
 SLOW = "#!/bin/sh\nfor number in 1 2 3 4 5 6 7 8 9; do /bin/true; done\n"

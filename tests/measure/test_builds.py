@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
-from perfvcs.measure.compilers import wrapped
+from perfvcs.measure.builds import wrapped
 from perfvcs.repository import Repository
 
 FLAGS = ("-g", "-pg", "-mfentry")

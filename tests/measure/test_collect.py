@@ -12,9 +12,9 @@ import pytest
 from conftest import Project, Said, processes_in
 from waiting import happens
 
-from perfvcs.lock import hold
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
+from perfvcs.system.lock import hold
 
 Perf = Callable[..., Said]
 

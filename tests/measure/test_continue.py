@@ -18,7 +18,7 @@ from conftest import Project, Said
 from waiting import happens
 
 from perfvcs.errors import UsageError
-from perfvcs.measure.turns import turns
+from perfvcs.measure.blocks import turns
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
 from perfvcs.store import Store

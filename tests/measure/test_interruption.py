@@ -141,7 +141,7 @@ def test_more_signals_do_not_interrupt_cleaning_up(project: Project) -> None:
 def test_an_interruption_that_was_swallowed_comes_again(where: str) -> None:
     script = f"""
 import os, signal, time
-from perfvcs import interruption
+from perfvcs.system import interruption
 class Dying:
     def __del__(self): os.kill(os.getpid(), signal.SIGINT)
 interruption.begin()
@@ -207,7 +207,7 @@ def test_git_ends_with_perf(project: Project, tmp_path: Path, monkeypatch: pytes
 
 
 def test_what_a_command_leaves_running_on_purpose_stays() -> None:
-    from perfvcs.keeper import keeping, released
+    from perfvcs.system.children import keeping, released
 
     with keeping():
         kept = subprocess.Popen(["sleep", "60.0721"], env=released(os.environ))
@@ -219,7 +219,7 @@ def test_what_a_command_leaves_running_on_purpose_stays() -> None:
 def test_a_signal_after_the_work_is_done_changes_nothing() -> None:
     script = """
 import atexit, os, signal, threading
-from perfvcs import interruption
+from perfvcs.system import interruption
 interruption.begin()
 threading.Thread(target=threading.Event().wait, daemon=True).start()  # a signal may be delivered to any thread
 interruption.unwind()

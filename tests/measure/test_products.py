@@ -16,8 +16,8 @@ from perfvcs import profile
 from perfvcs.git.project import Project as Git
 from perfvcs.git.worktree import CheckoutError
 from perfvcs.measure.product import read
+from perfvcs.profile.validity import Malformed
 from perfvcs.repository import Repository
-from perfvcs.validity import Malformed
 
 Perf = Callable[..., Said]
 SHARED = 'cmd = "./bench 1"\nexecutions = 1'

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import Project, Said
 
-from perfvcs.environment.facts import Facts, facts
+from perfvcs.environment.host import Facts, facts
 from perfvcs.jobs.config import BadConfig
 from perfvcs.jobs.requirement import is_met, unmet
 

@@ -12,7 +12,7 @@ import pytest
 from conftest import Project, Said
 
 from perfvcs import bench
-from perfvcs.environment.seeds import seeded
+from perfvcs.environment.variables import seeded
 from perfvcs.native import python_folder
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 from conftest import Project, Said
 
-from perfvcs.collector import Observations
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
 from perfvcs.jobs.proposals import PYTEST, proposals
 from perfvcs.jobs.starter import Proposal
 from perfvcs.measure import trial
+from perfvcs.plugins.collector import Observations
 
 Perf = Callable[..., Said]
 MAKEFILE = "all:\n\t@true\nbench:\n\tfalse\ncheck:\n\t@sleep 0.1\n"
@@ -70,8 +70,8 @@ def test_nothing_is_run_unless_it_is_asked_for_and_possible(project: Project, pe
 
 @pytest.mark.needs("make")
 def test_another_run_is_not_disturbed(project: Project, perf: Perf) -> None:
-    from perfvcs.lock import hold
     from perfvcs.repository import Repository
+    from perfvcs.system.lock import hold
 
     project.commit(Makefile=MAKEFILE)
     repository = Repository.find(project.root, create=True)

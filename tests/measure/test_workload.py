@@ -19,7 +19,7 @@ from waiting import happens
 from perfvcs.errors import UsageError
 from perfvcs.jobs.content import chunks
 from perfvcs.jobs.workload import Workload, WorkloadError, parse
-from perfvcs.process import CommandFailed, ended, run
+from perfvcs.launcher.preparation import CommandFailed, ended, run
 
 ENV = dict(os.environ)
 

@@ -254,7 +254,7 @@ def test_a_signal_while_a_worktree_is_taken_away_leaves_nothing(project: Tree, n
     script = f"""
 import os, shutil
 from pathlib import Path
-from perfvcs import interruption
+from perfvcs.system import interruption
 from perfvcs.git import worktree
 from perfvcs.git.project import Project
 usual = Project.git

@@ -14,18 +14,16 @@ from samples import WALL, interleaved, noisy, sample_profile
 from perfvcs.check import compare
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import AutoTable, BadConfig, read
-from perfvcs.measure.turns import turns
+from perfvcs.measure.blocks import turns
 from perfvcs.plan.automatic import choose, planned
 from perfvcs.plan.design import DetectableEffect, PlanRule, builds, finding, measurements, needed, options, seconds
-from perfvcs.plan.draws import Share
-from perfvcs.plan.inside import Inside, inside
-from perfvcs.plan.outliers import apart, in_turns
+from perfvcs.plan.inside import Inside, Share, inside
 from perfvcs.plan.survey import Cost, Survey
-from perfvcs.plan.variation import Variation, spreads, variations
+from perfvcs.plan.variation import Variation, apart, in_turns, spreads, variations
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources, Turns
+from perfvcs.profile.summary import Measured
 from perfvcs.repository import Repository
 from perfvcs.statistics.power import detectable, limits, pairs, power
-from perfvcs.summary import Measured
 
 Perf = Callable[..., Said]
 

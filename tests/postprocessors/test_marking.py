@@ -16,15 +16,15 @@ from scipy import stats
 
 from perfvcs import plugins
 from perfvcs.check import compare
-from perfvcs.drawing.samples import samples
 from perfvcs.errors import UsageError
+from perfvcs.pictures.sample import samples
 from perfvcs.postprocessors.bootstrap import Bootstrap
 from perfvcs.postprocessors.clusterizer import Clusterizer
 from perfvcs.postprocessors.normalizer import Normalizer
 from perfvcs.postprocessors.outliers import Outliers
 from perfvcs.profile import REPEATED, Metric, Profile, Resources, decode
+from perfvcs.profile.summary import summarise
 from perfvcs.statistics.resampling import resample
-from perfvcs.summary import summarise
 
 MARKERS = [
     Normalizer(),
@@ -163,10 +163,9 @@ def test_values_far_from_the_curve_are_outliers(method: str) -> None:
 def test_studentized_residuals_are_those_of_statsmodels() -> None:
     from statsmodels.regression.linear_model import OLS
 
-    from perfvcs.postprocessors._groups import group
-    from perfvcs.postprocessors._rows import rows
+    from perfvcs.postprocessors._rows import group, rows
     from perfvcs.postprocessors.outliers import _studentized
-    from perfvcs.statistics.regression.level import level
+    from perfvcs.statistics.regression.condensed import level
 
     x = np.arange(1.0, 61)
     y = (5 + 2 * x) * np.exp(0.02 * np.random.default_rng(5).standard_normal(60))

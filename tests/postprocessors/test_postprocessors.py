@@ -11,12 +11,12 @@ import pytest
 from samples import sample_profile
 
 from perfvcs import plugins
-from perfvcs.entries import OpenEntry, as_written
 from perfvcs.errors import UsageError
-from perfvcs.postprocessor import Postprocessor
-from perfvcs.postprocessors._outcome import conclude, name_of
+from perfvcs.plugins.postprocessor import Postprocessor
+from perfvcs.postprocessors._entries import conclude, name_of
 from perfvcs.postprocessors.regression import Regression
 from perfvcs.profile import Metric, Profile, Resources, decode
+from perfvcs.profile.models import OpenEntry, as_written
 
 NAMES = [name.replace("_", "-") for name in plugins.names("postprocessors")]
 ROWS = 400

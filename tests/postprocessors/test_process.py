@@ -17,13 +17,13 @@ from conftest import Project, Said
 from samples import noisy, sample_profile
 
 from perfvcs.commands.process import _option, _value
-from perfvcs.entries import RegressionEntry
-from perfvcs.postprocessors import _outcome
+from perfvcs.postprocessors import _entries
 from perfvcs.postprocessors.regression import Regression
 from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources, Stacks, decode
+from perfvcs.profile.models import RegressionEntry
+from perfvcs.profile.workloads import joined
 from perfvcs.reports.process import equation, process
 from perfvcs.repository import Repository
-from perfvcs.workloads import joined
 
 Perf = Callable[..., Said]
 CALLS = Job(name="calls", collector="complexity", cmd="./calls")
@@ -307,7 +307,7 @@ def test_two_at_once_leave_one_version(project: Project) -> None:
 @pytest.mark.usefixtures("commit")
 def test_more_models_than_a_profile_holds_leave_it_as_it_is(perf: Perf, monkeypatch: pytest.MonkeyPatch) -> None:
     before = stored()
-    monkeypatch.setattr(_outcome, "LARGEST_ENTRIES", 5000)
+    monkeypatch.setattr(_entries, "LARGEST_ENTRIES", 5000)
     assert "5,000 is the most: name fewer metrics" in perf("process", "HEAD", "regression", code=2).err
     assert stored() == before
     perf("process", "HEAD", "regression", "--keep", "best")

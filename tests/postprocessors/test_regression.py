@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from samples import sample_profile
 
 from perfvcs import plugins
-from perfvcs.entries import OpenEntry
 from perfvcs.errors import UsageError
 from perfvcs.postprocessors import regression
 from perfvcs.postprocessors.regression import Regression
 from perfvcs.profile import Job, Metric, Processed, Profile, Resources, decode
-from perfvcs.statistics.regression.level import level
+from perfvcs.profile.models import OpenEntry
+from perfvcs.statistics.regression.condensed import level
 from perfvcs.statistics.regression.models import FITTED_MODELS, FULL_QUADRATIC, LINEARISED, MODELS, evaluate
 
 FIELDS = {

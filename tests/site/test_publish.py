@@ -34,12 +34,13 @@ from perfvcs.history import record
 from perfvcs.index import Index
 from perfvcs.index.lines import Line
 from perfvcs.profile import Environment, Job, Metric, Profile, Resources
-from perfvcs.site import about, changes, feed, front, names
+from perfvcs.site import commits as site_commits
+from perfvcs.site import feed, front, template
 from perfvcs.site import series as site_series
 from perfvcs.site.commits import MOST_COMMITS, Commits
 from perfvcs.site.contents import Contents
-from perfvcs.site.diff import Diffs
 from perfvcs.site.folder import PATH, Folder
+from perfvcs.site.forge import Diffs
 
 Perf = Callable[..., Said]
 QUICK = ("--profiles", "0")
@@ -366,8 +367,8 @@ def test_a_page_has_room_for_so_much_and_says_what_it_left_out(
     monkeypatch.setattr(site_series, "POINTS", 50)
     monkeypatch.setattr(site_series, "TRACKS", 2)
     monkeypatch.setattr(front, "MOST_CELLS", 24)
-    monkeypatch.setattr(changes, "MOST_CHANGES", 3)
-    monkeypatch.setattr(about, "PAGES", 0)
+    monkeypatch.setattr(site_commits, "MOST_CHANGES", 3)
+    monkeypatch.setattr(front, "PAGES", 0)
     places = [OTHER, Environment({"cpu": "third"}, "c" * 12), Environment({"cpu": "fourth"}, "d" * 12)]
     for seed, place in enumerate(places):
         store(*measured(commits, stepped(40, 20) if seed else stepped(40, 30), seed=seed, environment=place))
@@ -1002,24 +1003,24 @@ def test_hostile_names_are_only_text_on_every_page(project: Project, perf: Perf)
 
 
 def test_addresses_are_readable_safe_and_lasting() -> None:
-    assert names.slug("Sort --Reverse Data/1k.txt", "wall", of="x") == "sort-reverse-data-1k.txt-wall-ba2df4903a"
-    assert names.slug("../..", "CON", of="x") == "con-ba2df4903a"
-    found = {names.slug(attack, of=attack) for attack in ATTACKS}
+    assert template.slug("Sort --Reverse Data/1k.txt", "wall", of="x") == "sort-reverse-data-1k.txt-wall-ba2df4903a"
+    assert template.slug("../..", "CON", of="x") == "con-ba2df4903a"
+    found = {template.slug(attack, of=attack) for attack in ATTACKS}
     assert len(found) == len(ATTACKS)
     assert all(re.fullmatch(r"[a-z0-9._-]{10,60}", name) and not name.startswith((".", "-")) for name in found)
 
 
 def test_commits_whose_short_ids_are_the_same_keep_their_full_ones() -> None:
     one, two, other = "1234567890" + "a" * 30, "1234567890" + "b" * 30, "f" * 40
-    assert names.shorts([one, two, other]) == {one: one, two: two, other: "f" * 10}
+    assert template.shorts([one, two, other]) == {one: one, two: two, other: "f" * 10}
 
 
 def test_environments_that_differ_in_nothing_are_distinguished_by_their_fingerprints() -> None:
-    found = names.environments(
+    found = template.environments(
         [Environment({"cpu": "x"}, "aaaaaaaa"), Environment({"cpu": "x"}, "bbbbbbbb"), Environment({}, "")]
     )
     assert {mark: one.name for mark, one in found.items()} == {"aaaaaaaa": "x aaaaaa", "bbbbbbbb": "x bbbbbb", "": "no cpu"}
-    assert [one.name for one in names.environments([Environment({}, "cccc")]).values()] == ["cccc"]
+    assert [one.name for one in template.environments([Environment({}, "cccc")]).values()] == ["cccc"]
 
 
 # -- files of commits ------------------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from pictures import ATTACKS
 from samples import sample_profile
 
 from perfvcs.cli import group
-from perfvcs.drawing.commits import outline
+from perfvcs.pictures import outline
 from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
 from perfvcs.site.model import ChangeState

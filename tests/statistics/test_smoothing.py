@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from samples import sample_profile
 
 from perfvcs import plugins
-from perfvcs.entries import LowessEntry, as_written
 from perfvcs.errors import UsageError
 from perfvcs.postprocessors import _kernel
 from perfvcs.postprocessors.kernel_regression import KernelRegression
@@ -22,6 +21,7 @@ from perfvcs.postprocessors.lowess import Lowess
 from perfvcs.postprocessors.moving_average import MovingAverage
 from perfvcs.postprocessors.regressogram import Regressogram
 from perfvcs.profile import REPEATED, Metric, Profile, Resources, decode
+from perfvcs.profile.models import LowessEntry, as_written
 
 SMOOTHERS = [
     Regressogram(),

@@ -12,9 +12,8 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
-from perfvcs.statistics import interim, sessions
-from perfvcs.statistics.difference import combine, moments, paired, welch
-from perfvcs.statistics.interval import interval
+from perfvcs.statistics import multiplicity, sessions
+from perfvcs.statistics.difference import combine, interval, moments, paired, welch
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.statistics.permutation import ARRANGEMENTS, sign_flips, smallest, two_sample
 
@@ -146,31 +145,31 @@ def test_q_values_leave_out_what_has_no_p() -> None:
 
 
 def test_looks_are_early_and_strict_or_last() -> None:
-    assert interim.schedule() == tuple(range(5, 31))
-    assert interim.schedule(7) == (5, 6, 7)
-    assert interim.schedule(5) == (5,)
-    assert interim.schedule(3) == (3,)
-    assert [interim.level(pairs) for pairs in interim.schedule()] == [0.001] * 25 + [0.0095]
-    assert [interim.level(pairs, 7) for pairs in interim.schedule(7)] == [0.001, 0.001, 0.0095]
+    assert multiplicity.schedule() == tuple(range(5, 31))
+    assert multiplicity.schedule(7) == (5, 6, 7)
+    assert multiplicity.schedule(5) == (5,)
+    assert multiplicity.schedule(3) == (3,)
+    assert [multiplicity.level(pairs) for pairs in multiplicity.schedule()] == [0.001] * 25 + [0.0095]
+    assert [multiplicity.level(pairs, 7) for pairs in multiplicity.schedule(7)] == [0.001, 0.001, 0.0095]
 
 
 @pytest.mark.simulation
 @pytest.mark.parametrize("heavy", [False, True], ids=["normal", "t with 3 degrees of freedom"])
 def test_all_looks_together_have_at_most_17_false_alarms_in_1000_and_lose_no_power(heavy: bool) -> None:
     rng = np.random.default_rng(9)
-    shape = (20_000, interim.PAIRS)
+    shape = (20_000, multiplicity.PAIRS)
     gaps = rng.standard_t(3, shape) if heavy else rng.standard_normal(shape)
     zero = np.zeros(shape)
 
     def changed(shifted: NDArray[np.float64], pairs: int, level: float) -> NDArray[np.bool_]:
         return paired(zero[:, :pairs], shifted[:, :pairs]).p <= level
 
-    plan = [(pairs, interim.level(pairs)) for pairs in interim.schedule()]
+    plan = [(pairs, multiplicity.level(pairs)) for pairs in multiplicity.schedule()]
     wrong = np.any([changed(gaps, *each) for each in plan], axis=0)
     assert 0.005 < wrong.mean() < 0.017
     moved = gaps + (1.1 if heavy else 0.65)
     found = np.any([changed(moved, *each) for each in plan], axis=0)
-    assert found.mean() > changed(moved, interim.PAIRS, 0.01).mean()
+    assert found.mean() > changed(moved, multiplicity.PAIRS, 0.01).mean()
 
 
 def test_a_historys_variance_is_found_through_steps_of_the_code() -> None:

@@ -13,9 +13,8 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import pdist, squareform
 
 from perfvcs.statistics.multivariate.counters import compare, structure
-from perfvcs.statistics.multivariate.dendrogram import distances, tree
 from perfvcs.statistics.multivariate.prediction import cross_errors, matrix, prediction_error, target, thresholds
-from perfvcs.statistics.multivariate.redundancy import redundant, standardised, varying
+from perfvcs.statistics.multivariate.redundancy import distances, redundant, standardised, tree, varying
 from perfvcs.statistics.ranks import kolmogorov_smirnov
 
 Matrix = NDArray[np.float64]

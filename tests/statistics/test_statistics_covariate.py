@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfvcs.statistics.covariate import adjusted, far_apart
+from perfvcs.statistics.sessions import adjusted, far_apart
 
 
 def modes(random: np.random.Generator, executions: int, calls: int) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import integrate, stats
 
-from perfvcs.statistics.evalues import e_q_values, t_mixture
+from perfvcs.statistics.multiplicity import e_q_values, t_mixture
 
 
 def evidence_of(t: NDArray[np.float64], n: int, prior: float = 1.0) -> NDArray[np.float64]:

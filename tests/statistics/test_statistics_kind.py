@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from perfvcs.statistics.regression.errors import pair
 from perfvcs.statistics.regression.kind import KINDS, PUBLISHED, kind
 from perfvcs.statistics.regression.models import MODELS
-from perfvcs.statistics.regression.pairs import pair
-from perfvcs.statistics.regression.scatter import ScatterLaws
+from perfvcs.statistics.regression.robust import ScatterLaws
 
 SIZES = np.arange(1.0, 501.0)
 BASELINES = {

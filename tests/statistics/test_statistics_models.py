@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy.optimize import curve_fit
 
 from perfvcs.statistics.regression.choice import choose
+from perfvcs.statistics.regression.condensed import level
 from perfvcs.statistics.regression.fitting import fit
-from perfvcs.statistics.regression.level import level
 from perfvcs.statistics.regression.models import (
     FULL_QUADRATIC,
     LINEARISED,

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from perfvcs.statistics.bootstrap import ratio
-from perfvcs.statistics.normality import TRANSFORMS, normality, transform
-from perfvcs.statistics.ranks import kolmogorov_smirnov, kruskal_wallis, mann_whitney
-from perfvcs.statistics.signedrank import depth, signed_rank
+from perfvcs.statistics.permutation import depth, signed_rank
+from perfvcs.statistics.ranks import TRANSFORMS, kolmogorov_smirnov, kruskal_wallis, mann_whitney, normality, transform
+from perfvcs.statistics.resampling import ratio
 
 RNG = np.random.default_rng(20261121)
 A = RNG.lognormal(0, 0.1, (12, 10))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from perfvcs.statistics.together import together
+from perfvcs.statistics.sessions import together
 
 RNG = np.random.default_rng(3)
 BEFORE = np.exp(RNG.normal(-6, 3, (40, 1)) + RNG.normal(0, 0.1, (40, 7)))

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from samples import sample_profile
 
-from perfvcs.entries import BootstrapEntry, FitStep, OpenEntry, RegressionEntry
 from perfvcs.profile import decode
+from perfvcs.profile.models import BootstrapEntry, FitStep, OpenEntry, RegressionEntry
 
 ABOUT = {"uid": "sort", "metric": "duration"}
 LINE: dict[str, Any] = {

@@ -17,9 +17,9 @@ from samples import WALL, sample_profile
 
 from perfvcs.index import Index, database, filling
 from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources
+from perfvcs.profile.summary import Header, Measured
 from perfvcs.store import Store
-from perfvcs.store.document import Damaged
-from perfvcs.summary import Header, Measured
+from perfvcs.store.removal import Damaged
 
 SEARCH = Job(name="search", collector="time", cmd="./search", engine="launcher/1")
 

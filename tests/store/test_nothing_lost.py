@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Project
 
-from perfvcs import hooks, wholefile
+from perfvcs import hooks
 from perfvcs.git.project import Project as Checkout
-from perfvcs.index.verdicts import LastVerdicts
+from perfvcs.index.findings import LastVerdicts
 from perfvcs.profile import Collected, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
 from perfvcs.store import Store
+from perfvcs.system import disk
 
 ATTACKS = ROOT / "benchmarks" / "attacks"
 PERF = (sys.executable, "-P", "-m", "perfvcs")
@@ -113,7 +114,7 @@ def test_a_hook_of_the_users_own_is_called_at_every_moment_of_an_install(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as killed, pytest.raises(KeyboardInterrupt):
-        killed.setattr(wholefile, "write", stop)
+        killed.setattr(disk, "write", stop)
         hooks.install(Checkout.find(), ["post-commit"])
     assert seen == ["#!/bin/sh\n"]
     assert hook.read_text() == "#!/bin/sh\n"

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from samples import WALL, sample_profile
 
-from perfvcs.entries import OpenEntry
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Processed, Profile, Resources, Stacks, decode
-from perfvcs.validity import Malformed
+from perfvcs.profile.models import OpenEntry
+from perfvcs.profile.validity import Malformed
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 texts = st.dictionaries(text, text, max_size=3)

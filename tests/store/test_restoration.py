@@ -12,7 +12,7 @@ from samples import sample_profile
 from perfvcs.profile import Job
 from perfvcs.repository import Repository
 from perfvcs.store import Store
-from perfvcs.store.document import Damaged
+from perfvcs.store.removal import Damaged
 
 WHO = "Ada <ada@example.org>"
 

@@ -26,11 +26,10 @@ from perfvcs.git.bare import Fault
 from perfvcs.git.command import GitEnded, GitMissing
 from perfvcs.git.stream import blob_id
 from perfvcs.profile import Job, Profile
-from perfvcs.store import Store, locks, upkeep
-from perfvcs.store.document import PROFILE_PATH, Damaged, fold, path_of
-from perfvcs.store.failures import Unwritable
-from perfvcs.store.locks import Contended
-from perfvcs.validity import Malformed
+from perfvcs.profile.validity import Malformed
+from perfvcs.store import Store, locks
+from perfvcs.store.locks import Contended, Unwritable
+from perfvcs.store.removal import PROFILE_PATH, Damaged, fold, path_of
 
 COMMIT = sample_profile().commit
 
@@ -521,7 +520,7 @@ def test_gc_knows_when_it_is_crowded(store: Store, monkeypatch: pytest.MonkeyPat
     for start in (0, 200):
         store.add(many(150, start=start), "A pack each")
     assert not store.gc(only_when_crowded=True)
-    monkeypatch.setattr(upkeep, "CROWDED_PACKS", 1)
+    monkeypatch.setattr(locks, "CROWDED_PACKS", 1)
     assert store.gc(only_when_crowded=True)
     assert not store.gc(only_when_crowded=True)
 

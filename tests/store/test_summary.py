@@ -11,8 +11,8 @@ import pytest
 from samples import WALL, sample_profile
 
 from perfvcs.profile import REPEATED, Metric, Resources, Turns, decode
-from perfvcs.summary import MAX_SIZES, Header, Measured, Summary, summarise
-from perfvcs.validity import Malformed
+from perfvcs.profile.summary import MAX_SIZES, Header, Measured, Summary, summarise
+from perfvcs.profile.validity import Malformed
 
 
 def test_each_execution_becomes_one_median_in_order_of_appearance() -> None:

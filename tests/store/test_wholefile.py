@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perfvcs import wholefile
+from perfvcs.system import disk
 
 
 @pytest.fixture
@@ -39,11 +39,11 @@ def anywhere(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.usefixtures("anywhere")
 def test_a_file_is_made_and_replaced(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    wholefile.write(path, b"one")
+    disk.write(path, b"one")
     usual = tmp_path / "usual"
     usual.touch()
     assert path.stat().st_mode == usual.stat().st_mode
-    wholefile.write(path, b"two", 0o755)
+    disk.write(path, b"two", 0o755)
     assert path.read_bytes() == b"two"
     assert path.stat().st_mode & 0o777 == 0o755
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "usual"]
@@ -62,7 +62,7 @@ def test_what_cannot_be_written_whole_leaves_the_old_file_alone(tmp_path: Path, 
 
     monkeypatch.setattr(os, "write", write)
     with pytest.raises(OSError, match="No space left"):
-        wholefile.write(path, b"123456")
+        disk.write(path, b"123456")
     assert path.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
@@ -73,7 +73,7 @@ def test_no_link_is_written_through(tmp_path: Path) -> None:
     precious.write_bytes(b"mine")
     for name in (".file.part", f".file.{threading.get_native_id()}.part", "file"):
         (tmp_path / name).symlink_to(precious)
-    wholefile.write(tmp_path / "file", b"new")
+    disk.write(tmp_path / "file", b"new")
     assert precious.read_bytes() == b"mine"
     assert (tmp_path / "file").read_bytes() == b"new"
     assert not (tmp_path / "file").is_symlink()
@@ -85,7 +85,7 @@ def test_writers_of_one_file_do_not_mix(tmp_path: Path) -> None:
 
     def write(content: bytes) -> None:
         for _ in range(50):
-            wholefile.write(path, content)
+            disk.write(path, content)
 
     threads = [threading.Thread(target=write, args=(content,)) for content in contents]
     for thread in threads:

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfvcs.check.text import called
-from perfvcs.environment.naming import names as environment_names
+from perfvcs.environment.host import names as environment_names
 from perfvcs.profile import Environment, Job
 from perfvcs.text.characters import shorten
-from perfvcs.text.naming import Ambiguous, Named, apart, meant, metric
+from perfvcs.text.words import Ambiguous, Named, apart, meant, metric
 
 RUN = Job("run", "time", "./run")
 KNOWN = [

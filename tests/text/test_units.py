@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from samples import noisy, sample_profile
 
-from perfvcs import units as module
 from perfvcs.check import compare, earlier_sessions
 from perfvcs.profile import Collected, Metric, Profile
+from perfvcs.profile import units as module
+from perfvcs.profile.summary import Measured
+from perfvcs.profile.units import base, in_base_units, is_read
 from perfvcs.repository import Repository
-from perfvcs.summary import Measured
-from perfvcs.units import base, in_base_units, is_read
 
 Perf = Callable[..., Said]
 MS = Metric("ms")

@@ -13,13 +13,12 @@ from browsing import LIMIT, documents, views
 from numpy.typing import NDArray
 from samples import sample_profile
 
-from perfvcs.drawing.order import remarks
-from perfvcs.drawing.samples import samples
-from perfvcs.page import render
-from perfvcs.page.choice import choose
-from perfvcs.page.pieces import pieces
+from perfvcs.check.subject import Subject
+from perfvcs.pictures.page import render
+from perfvcs.pictures.patterns import remarks
+from perfvcs.pictures.pieces import choose, pieces
+from perfvcs.pictures.sample import samples
 from perfvcs.profile import Job, Metric, Profile, Resources
-from perfvcs.subject import Subject
 
 
 def profile(seconds: NDArray[np.float64], name: str = "sort") -> Profile:
@@ -129,7 +128,7 @@ def test_a_page_keeps_to_its_size_whatever_there_is_to_draw() -> None:
 
 def test_a_figure_that_has_no_room_is_counted_and_smaller_ones_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     subject = pictures.two(3)
-    monkeypatch.setattr("perfvcs.page.PAGE_ROOM", 1)
+    monkeypatch.setattr("perfvcs.pictures.page.PAGE_ROOM", 1)
     html = render(subject)
     assert len(views(html)) == 1 and re.search(r"\d+ more pairs of benchmark and metric are drawn on demand", html)
     assert len(choose(subject)) > 1

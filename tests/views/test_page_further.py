@@ -12,9 +12,9 @@ import pictures
 import pytest
 from browsing import BROWSER, LIMIT, Opened, unpacked
 
-from perfvcs import page
 from perfvcs.check.brief import brief
-from perfvcs.subject import Subject
+from perfvcs.check.subject import Subject
+from perfvcs.pictures import page
 
 HUNDRED = pictures.two(100)
 
@@ -56,7 +56,7 @@ def test_pairs_without_a_figure_travel_as_the_medians_of_their_executions() -> N
 
 
 def test_what_has_no_room_at_all_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perfvcs.page.further.ROOM", 2_000)
+    monkeypatch.setattr("perfvcs.pictures.sections.ROOM", 2_000)
     html = page.render(pictures.two(40))
     missing = re.search(r"(\d+) more pairs of benchmark and metric are not drawn, to keep this page small", html)
     assert missing is not None and int(missing[1]) > 50

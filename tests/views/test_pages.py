@@ -13,14 +13,13 @@ import pytest
 from browsing import BROWSER, LIMIT, Opened, documents, drawn, unpacked, views
 from samples import sample_profile
 
-from perfvcs import page
 from perfvcs.check import Report
-from perfvcs.drawing import canvas
+from perfvcs.check.subject import Series, Subject
 from perfvcs.errors import UsageError
-from perfvcs.page.choice import choose
-from perfvcs.page.packing import FigureArchive
+from perfvcs.pictures import canvas, page
+from perfvcs.pictures.packing import FigureArchive
+from perfvcs.pictures.pieces import choose
 from perfvcs.profile import Design
-from perfvcs.subject import Series, Subject
 from perfvcs.views import effects
 from perfvcs.views.comparison import Comparison
 
@@ -131,7 +130,7 @@ def test_a_million_rows_are_drawn_with_a_note_below_the_limit() -> None:
 
 
 def test_more_benchmarks_than_rows_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perfvcs.page.table.MOST_TABLE_ROWS", 3)
+    monkeypatch.setattr("perfvcs.pictures.head.MOST_TABLE_ROWS", 3)
     assert "2 more benchmarks are not listed" in page.render(replace(pictures.two(5), target=(), baseline=()))
 
 
@@ -296,7 +295,7 @@ def test_a_view_cuts_the_subject_once_and_each_piece_once(monkeypatch: pytest.Mo
 
 
 def test_pieces_without_data_are_not_drawn_and_leave_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perfvcs.page.sections.FIGURES", 2)
+    monkeypatch.setattr("perfvcs.pictures.sections.FIGURES", 2)
     empty = [pictures.measured(f"empty{number}", metrics=["wall"]) for number in range(4)]
     for profile in empty:
         profile.resources.metrics["wall"] = [None] * len(profile.resources)
@@ -394,7 +393,7 @@ def test_a_printed_page_has_tables_and_figures_and_no_controls(browser: Any, tmp
 def test_a_bokeh_without_its_private_attributes_packs_the_same_document(monkeypatch, backend):
     from bokeh.plotting import figure
 
-    from perfvcs.page import packing
+    from perfvcs.pictures import packing
 
     def document(*, private: bool) -> dict[str, object]:
         plot = figure(width=200, height=100, title="one")

@@ -17,11 +17,11 @@ from conftest import Project, Said, ending
 from PIL import Image
 from samples import interleaved, noisy
 
+from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
-from perfvcs.page import chromium, picture
-from perfvcs.page.chromium import BrowserFailed, Chromium, NoBrowser
+from perfvcs.pictures import screenshot
+from perfvcs.pictures.screenshot import BrowserFailed, Chromium, NoBrowser
 from perfvcs.repository import Repository
-from perfvcs.subject import Subject
 
 Perf = Callable[..., Said]
 BROWSER = pytest.mark.needs("chromium")
@@ -47,7 +47,7 @@ def test_a_png_is_the_page_and_with_a_view_its_figures_alone(perf: Perf, tmp_pat
     perf("show", "HEAD~1", "HEAD", "-o", str(tmp_path / "page.png"))
     perf("show", "HEAD~1", "HEAD", "--view", "effects", "-o", str(tmp_path / "effects.png"))
     page, effects = (Image.open(io.BytesIO((tmp_path / name).read_bytes())) for name in ("page.png", "effects.png"))
-    assert page.width == effects.width == 2 * picture.PICTURE_WIDTH["canvas"]
+    assert page.width == effects.width == 2 * screenshot.PICTURE_WIDTH["canvas"]
     assert 400 < effects.height < page.height
     assert (0xD5, 0x5E, 0x00) in colours(effects)
     assert [*tmp_path.glob("perfvcs-*")] == []
@@ -55,7 +55,7 @@ def test_a_png_is_the_page_and_with_a_view_its_figures_alone(perf: Perf, tmp_pat
 
 @BROWSER
 def test_an_svg_holds_the_figures_as_lines_and_text() -> None:
-    root = ElementTree.fromstring(picture.svg(pictures.two(2), "effects"))
+    root = ElementTree.fromstring(screenshot.svg(pictures.two(2), "effects"))
     text = " ".join(found for element in root.iter() if (found := (element.text or "").strip()))
     assert "All changes · wall time" in text and "CPU time" in text and "benchmark 1 --with data/1k.txt" in text
     assert float(root.get("height", "0")) > 400
@@ -64,7 +64,7 @@ def test_an_svg_holds_the_figures_as_lines_and_text() -> None:
 
 @BROWSER
 def test_hostile_names_are_text_in_an_svg() -> None:
-    root = ElementTree.fromstring(picture.svg(pictures.hostile(), "comparison"))
+    root = ElementTree.fromstring(screenshot.svg(pictures.hostile(), "comparison"))
     tags = {element.tag.rpartition("}")[2] for element in root.iter()}
     assert tags <= {"svg", "g", "defs", "clipPath", "path", "text", "rect", "tspan", "linearGradient", "stop"}
     assert not [name for element in root.iter() for name in element.attrib if name.lower().startswith("on")]
@@ -73,7 +73,7 @@ def test_hostile_names_are_text_in_an_svg() -> None:
 
 @BROWSER
 def test_the_axes_of_an_svg_have_room() -> None:
-    root = ElementTree.fromstring(picture.svg(pictures.one(), "executions"))
+    root = ElementTree.fromstring(screenshot.svg(pictures.one(), "executions"))
     (figure, *_) = (element for element in root.iter() if element.tag.endswith("}svg") and element is not root)
     texts = [element for element in figure.iter() if element.tag.endswith("}text")]
     numbers = [element for element in texts if (element.text or "").replace(".", "").isdigit()]
@@ -82,16 +82,16 @@ def test_the_axes_of_an_svg_have_room() -> None:
 
 @BROWSER
 def test_a_table_is_a_picture_but_no_drawing() -> None:
-    table = Image.open(io.BytesIO(picture.png(pictures.two(3), "table")))
+    table = Image.open(io.BytesIO(screenshot.png(pictures.two(3), "table")))
     assert table.height > 2 * 300
     with pytest.raises(UsageError, match="there is no figure here to write as SVG"):
-        picture.svg(pictures.two(1), "table")
+        screenshot.svg(pictures.two(1), "table")
 
 
 @BROWSER
 def test_a_page_without_figures_is_a_picture_too() -> None:
-    image = Image.open(io.BytesIO(picture.png(Subject("nothing was measured"))))
-    assert image.width == 2 * picture.PICTURE_WIDTH["canvas"] and image.height < 1000
+    image = Image.open(io.BytesIO(screenshot.png(Subject("nothing was measured"))))
+    assert image.width == 2 * screenshot.PICTURE_WIDTH["canvas"] and image.height < 1000
 
 
 @BROWSER
@@ -149,20 +149,20 @@ def test_a_browser_that_does_not_work_is_reported_in_a_line(
     perf: Perf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str
 ) -> None:
     pretend(monkeypatch, tmp_path, script)
-    monkeypatch.setattr(chromium, "ANSWER_SECONDS", 0.3)
-    monkeypatch.setattr(chromium, "END_SECONDS", 0.3)
+    monkeypatch.setattr(screenshot, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(screenshot, "END_SECONDS", 0.3)
     said = perf("show", "-o", "page.svg", code=1)
     assert words in said.err and said.err.count("\n") == 1
 
 
 def test_a_browser_that_does_not_listen_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, tmp_path, "#!/bin/sh\nsleep 60\n")
-    monkeypatch.setattr(chromium, "ANSWER_SECONDS", 0.3)
-    monkeypatch.setattr(chromium, "END_SECONDS", 0.3)
+    monkeypatch.setattr(screenshot, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr(screenshot, "END_SECONDS", 0.3)
     monkeypatch.setattr(Chromium, "_open", lambda browser: browser.call("Page.setDocumentContent", html="x" * 10_000_000))
     with pytest.raises(BrowserFailed, match="does not listen"), Chromium.started():
         pass
 
 
 def test_the_programs_that_can_draw_are_known() -> None:
-    assert NoBrowser.exit_code == 2 and "google-chrome" in chromium.BROWSER_NAMES
+    assert NoBrowser.exit_code == 2 and "google-chrome" in screenshot.BROWSER_NAMES

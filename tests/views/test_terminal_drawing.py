@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfvcs.drawing.terminal import Axis, Plot, foot, rail
-from perfvcs.text.columns import ascii_only, beside, columns, cut, fitted, padded, wrapped
+from perfvcs.pictures.terminal import Axis, Plot, foot, rail
+from perfvcs.text.characters import ascii_only, beside, columns, cut, fitted, padded, wrapped
 
 ANY = st.floats(allow_nan=True, allow_infinity=True)
 

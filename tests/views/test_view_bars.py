@@ -14,11 +14,11 @@ from bokeh.plotting import figure
 from samples import sample_profile
 
 from perfvcs import plugins
-from perfvcs.drawing.units import together
+from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
-from perfvcs.page import render
+from perfvcs.pictures.bundle import together
+from perfvcs.pictures.page import render
 from perfvcs.profile import REPEATED, Collected, Design, Job, Metric, Profile, Resources
-from perfvcs.subject import Subject
 from perfvcs.views.bars import Bars
 
 SESSION = Collected("20261120T093000-4f2a91", "2026-11-20T09:30:00Z", "2026-11-20T09:30:02Z", "perfvcs 0.1.0")

@@ -16,13 +16,14 @@ import pytest
 from browsing import LIMIT, documents
 from samples import sample_profile
 
-from perfvcs import page, plugins
+from perfvcs import plugins
 from perfvcs.check import Report
-from perfvcs.drawing.canvas import CAPTION
+from perfvcs.check.subject import Series, Subject
 from perfvcs.errors import UsageError
+from perfvcs.pictures import page
+from perfvcs.pictures.canvas import CAPTION
+from perfvcs.plugins.view import Scope, View
 from perfvcs.profile import REPEATED, Environment, Profile, Resources
-from perfvcs.subject import Series, Subject
-from perfvcs.view import Scope, View
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure

@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 from samples import sample_profile
 
 from perfvcs.check import compare
-from perfvcs.drawing.canvas import LINE
-from perfvcs.drawing.curves.sides import equation
-from perfvcs.drawing.parts import DrawnUnit
-from perfvcs.drawing.samples import DrawnSample, samples
+from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
-from perfvcs.page import render
+from perfvcs.pictures.canvas import LINE
+from perfvcs.pictures.page import render
+from perfvcs.pictures.parts import DrawnUnit
+from perfvcs.pictures.sample import DrawnSample, samples
+from perfvcs.pictures.sides import equation
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
 from perfvcs.statistics.regression.course import course
 from perfvcs.store import Store
-from perfvcs.subject import Subject
 from perfvcs.views.curves import Curves
 
 Array = NDArray[np.float64]

@@ -14,10 +14,10 @@ from bokeh.plotting import figure
 from browsing import BROWSER, Opened
 from samples import sample_profile
 
-from perfvcs import page
 from perfvcs.check import Change, CounterCluster, Report
+from perfvcs.check.subject import Subject
+from perfvcs.pictures import page
 from perfvcs.profile import REPEATED, Job, Metric, Profile, Resources
-from perfvcs.subject import Subject
 from perfvcs.views.dendrogram import Dendrogram
 
 NAMES = ("web.cpu", "requests", "latency", "db.read", "db.write", "rss")

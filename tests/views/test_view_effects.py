@@ -11,9 +11,9 @@ from test_views import figures, words
 
 from perfvcs import plugins
 from perfvcs.check import Change, Report
+from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
-from perfvcs.subject import Subject
-from perfvcs.text.columns import columns
+from perfvcs.text.characters import columns
 from perfvcs.views.effects import Effects
 
 

@@ -13,11 +13,11 @@ from browsing import BROWSER, views
 from pictures import BASELINE, MAIN, Folded, sampled
 from test_view_flamegraph import Flames, many
 
-from perfvcs import page
+from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
-from perfvcs.page.terminal import text as characters
+from perfvcs.pictures import page
+from perfvcs.pictures.export import text as characters
 from perfvcs.profile import REPEATED, Job, Metric, Profile
-from perfvcs.subject import Subject
 from perfvcs.views.flamediff import Flamediff
 
 

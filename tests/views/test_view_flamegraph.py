@@ -16,13 +16,11 @@ from hypothesis import strategies as st
 from pictures import MAIN, Folded, sampled
 from samples import sample_profile
 
-from perfvcs import page
-from perfvcs.drawing.flame import stacks
-from perfvcs.drawing.flame.boxes import clip
-from perfvcs.drawing.flame.sandwich import functions
+from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
+from perfvcs.pictures import page, stacks
+from perfvcs.pictures.flame import clip, functions
 from perfvcs.profile import REPEATED, Job, Metric, Profile, Resources, Stacks
-from perfvcs.subject import Subject
 from perfvcs.views.flamegraph import TINTS, Flamegraph
 
 

@@ -14,11 +14,11 @@ from bokeh.plotting import figure
 from samples import sample_profile
 
 from perfvcs import plugins
-from perfvcs.drawing.units import together
+from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
-from perfvcs.page import render
+from perfvcs.pictures.bundle import together
+from perfvcs.pictures.page import render
 from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources
-from perfvcs.subject import Subject
 from perfvcs.views.flow import Flow
 
 

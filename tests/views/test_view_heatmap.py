@@ -17,12 +17,13 @@ from hypothesis.extra.numpy import arrays
 from pictures import BASELINE, counted, heaped, measured
 from samples import sample_profile
 
-from perfvcs import page, plugins
-from perfvcs.drawing.bins import interval, numbered
-from perfvcs.drawing.heat.cells import cells
+from perfvcs import plugins
+from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
+from perfvcs.pictures import page
+from perfvcs.pictures.heat import cells
+from perfvcs.pictures.sample import interval, numbered
 from perfvcs.profile import Environment, Job, Metric, Profile, Resources
-from perfvcs.subject import Subject
 from perfvcs.views.heatmap import Heatmap
 
 

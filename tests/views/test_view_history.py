@@ -18,19 +18,20 @@ from histories import OTHER, grow, measured, stepped, store
 from samples import interleaved, noisy, sample_profile
 from test_views import columns, figures, words
 
-from perfvcs import page, plugins
+from perfvcs import plugins
 from perfvcs.check import register
 from perfvcs.check.acceptance import Acceptance
-from perfvcs.drawing.commits.chart import environments
-from perfvcs.drawing.commits.steps import latest
+from perfvcs.check.subject import Series, Subject
 from perfvcs.errors import UsageError
 from perfvcs.history import series as reports
 from perfvcs.history import verdict
+from perfvcs.pictures import page
+from perfvcs.pictures.chart import environments
+from perfvcs.pictures.levels import latest
 from perfvcs.profile import Collected, Job, Resources
 from perfvcs.reports.show import subject_of
 from perfvcs.repository import Repository
-from perfvcs.subject import Series, Subject
-from perfvcs.text.columns import columns as width_of
+from perfvcs.text.characters import columns as width_of
 from perfvcs.views.history import History
 
 Perf = Callable[..., Said]

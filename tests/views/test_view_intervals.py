@@ -11,10 +11,10 @@ from bokeh.models import ColumnDataSource, GlyphRenderer
 from test_views import columns, figures, words
 
 from perfvcs import plugins
+from perfvcs.check.subject import Series, Subject
 from perfvcs.errors import UsageError
-from perfvcs.page import render
-from perfvcs.subject import Series, Subject
-from perfvcs.text.columns import columns as width_of
+from perfvcs.pictures.page import render
+from perfvcs.text.characters import columns as width_of
 from perfvcs.views.intervals import Intervals
 
 

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from samples import sample_profile
 
 from perfvcs import plugins
-from perfvcs.drawing.clusters import clusters
-from perfvcs.drawing.samples import samples
+from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
-from perfvcs.page import render
+from perfvcs.pictures.page import render
+from perfvcs.pictures.patterns import clusters
+from perfvcs.pictures.sample import samples
 from perfvcs.profile import REPEATED, Design, Profile, Resources
-from perfvcs.subject import Subject
 from perfvcs.views.distribution import Distribution
 from perfvcs.views.lag import Lag
 from perfvcs.views.runsequence import Runsequence

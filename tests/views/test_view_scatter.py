@@ -14,12 +14,11 @@ from bokeh.plotting import figure
 from samples import sample_profile
 from test_view_curves import LOG, SIZES, Array, durations, labels, panels, recorded
 
-from perfvcs.drawing.curves.residuals import Residuals
-from perfvcs.drawing.curves.sides import growth, interval, judged, replicates, sides_of
-from perfvcs.drawing.curves.stored import stored
-from perfvcs.entries import read as read_entries
+from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
-from perfvcs.page import render
+from perfvcs.pictures.modelled import Residuals, stored
+from perfvcs.pictures.page import render
+from perfvcs.pictures.sides import growth, interval, judged, replicates, sides_of
 from perfvcs.postprocessors.clusterizer import Clusterizer
 from perfvcs.postprocessors.kernel_regression import KernelRegression
 from perfvcs.postprocessors.lowess import Lowess
@@ -28,7 +27,7 @@ from perfvcs.postprocessors.outliers import Outliers
 from perfvcs.postprocessors.regression import Regression
 from perfvcs.postprocessors.regressogram import Regressogram
 from perfvcs.profile import REPEATED, Environment, Job, Profile
-from perfvcs.subject import Subject
+from perfvcs.profile.models import read as read_entries
 from perfvcs.views.curves import Curves
 from perfvcs.views.scatter import TEXTS, Scatter
 
@@ -260,7 +259,7 @@ def fitted(*processors: Any, curve: Callable[[Array], Array] = LOG) -> Profile:
 
 def search(profile: Profile) -> Subject:
     """As the page narrows a subject to one unit and metric."""
-    from perfvcs.drawing.parts import parts
+    from perfvcs.pictures.parts import parts
 
     (part,) = [one for one in parts(Subject("x", [profile]), whole=True) if (one.unit.uid, one.metric) == ("search", "duration")]
     return part.narrow()
@@ -303,7 +302,7 @@ def test_models_of_parts_are_one_curve_with_gaps() -> None:
 
 
 def durations_of(profile: Profile, uid: str) -> Any:
-    from perfvcs.drawing.samples import samples
+    from perfvcs.pictures.sample import samples
 
     return next(one for one in samples([profile], whole=True) if (one.unit.uid, one.metric) == (uid, "duration"))
 
@@ -376,7 +375,7 @@ def test_a_benchmark_of_few_sizes_that_is_not_recorded_keeps_its_other_figures()
 
 
 def test_a_page_of_many_functions_says_how_many_it_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perfvcs.page.sections.FIGURES", 8)
+    monkeypatch.setattr("perfvcs.pictures.sections.FIGURES", 8)
     names = {f"f{number}": LOG for number in range(9)}
     page = render(Subject("many", [recorded(names, np.arange(1.0, 9), executions=2)]))
     assert "are not drawn, to keep this page small" in page

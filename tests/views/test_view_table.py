@@ -16,14 +16,12 @@ import pytest
 from conftest import Project, Said
 from samples import interleaved, noisy, sample_profile
 
-from perfvcs import page
-from perfvcs.drawing.tables import writing
-from perfvcs.drawing.tables.listing import Column, Listing, TableRow, listing
-from perfvcs.page import terminal
-from perfvcs.page.document import document
+from perfvcs.check.subject import Subject
+from perfvcs.pictures import export, page, writing
+from perfvcs.pictures.export import document
+from perfvcs.pictures.listing import Column, Listing, TableRow, listing
 from perfvcs.profile import Design, Job
 from perfvcs.repository import Repository
-from perfvcs.subject import Subject
 from perfvcs.views.table import Table as View
 
 Perf = Callable[..., Said]
@@ -111,7 +109,7 @@ def test_more_rows_than_asked_for_are_counted() -> None:
 def test_what_was_left_out_is_said_in_every_form() -> None:
     subject = replace(pictures.history(3), notes=["the newest 3 of 9,000 commits"])
     assert "the newest 3 of 9,000 commits" in page.render(subject)
-    assert "the newest 3 of 9,000 commits" in terminal.text(subject, width=40).splitlines()
+    assert "the newest 3 of 9,000 commits" in export.text(subject, width=40).splitlines()
     assert json.loads(document(subject))["notes"] == ["the newest 3 of 9,000 commits"]
 
 

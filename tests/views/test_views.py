@@ -15,13 +15,12 @@ from samples import sample_profile
 
 from perfvcs import plugins
 from perfvcs.check import Change, Report
-from perfvcs.drawing.canvas import plain, thin
-from perfvcs.drawing.centre import Centre
-from perfvcs.drawing.samples import samples
+from perfvcs.check.subject import Subject
+from perfvcs.pictures.canvas import plain, thin
+from perfvcs.pictures.sample import Centre, samples
+from perfvcs.plugins.view import View
 from perfvcs.profile import REPEATED, Environment, Job, Metric, Resources
-from perfvcs.subject import Subject
-from perfvcs.text.sparkline import fits, sparkline
-from perfvcs.view import View
+from perfvcs.text.characters import fits, sparkline
 
 
 def built(name: str, **options: Any) -> View[Any]:

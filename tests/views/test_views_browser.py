@@ -12,8 +12,9 @@ import pytest
 from browsing import BROWSER
 from samples import sample_profile
 
-from perfvcs import page, plugins
-from perfvcs.subject import Subject
+from perfvcs import plugins
+from perfvcs.check.subject import Subject
+from perfvcs.pictures import page
 
 pytestmark = BROWSER
 SECONDS = 300

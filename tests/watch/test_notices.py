@@ -21,8 +21,8 @@ from histories import grow, measured, stepped
 from measuring_machines import MeasuringMachine
 
 from perfvcs.repository import Repository
-from perfvcs.watch import cycle, webhook
-from perfvcs.watch.memory import recalled
+from perfvcs.watch import cycle, notice
+from perfvcs.watch.branch import recalled
 
 Perf = Callable[..., Said]
 SECRET = "a key of the two sides"
@@ -75,7 +75,7 @@ class Server:
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(webhook, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(notice, "FIRST_WAIT", 0.01)
     made = Server()
     yield made
     made.close()
@@ -155,7 +155,7 @@ def test_what_was_there_before_the_first_look_is_not_announced(machine: Measurin
 )
 def test_what_passes_is_tried_again_with_the_same_document(server: Server, answers: list[Any]) -> None:
     server.answers = list(answers)
-    webhook.Webhook.of(server.address, SECRET).send(b'{"a": 1}', "one")
+    notice.Webhook.of(server.address, SECRET).send(b'{"a": 1}', "one")
     assert len(server.got) == len(answers)
     assert received(server) == {"a": 1}
     assert {headers["x-perf-delivery"] for headers, _ in server.got} == {"one"}
@@ -167,8 +167,8 @@ def test_what_passes_is_tried_again_with_the_same_document(server: Server, answe
 def test_what_no_try_would_help_is_tried_once(server: Server, answer: Any) -> None:
     server.answers = [answer]
     code = answer[0] if isinstance(answer, tuple) else answer
-    with pytest.raises(webhook.NotDelivered, match=f"127.0.0.1 answers {code}$") as raised:
-        webhook.Webhook.of(server.address, "").send(b"{}", "one")
+    with pytest.raises(notice.NotDelivered, match=f"127.0.0.1 answers {code}$") as raised:
+        notice.Webhook.of(server.address, "").send(b"{}", "one")
     assert raised.value.final
     assert len(server.got) == 1
 
@@ -186,13 +186,13 @@ def test_what_fails_waits_for_the_next_cycle(machine: MeasuringMachine, server: 
     words = ("--last", "1", "--webhook", server.address)
     said = machine.watch(*words)
     assert said.err.endswith(" by webhook waits: 127.0.0.1 answers 500\n")
-    assert len(server.got) == webhook.TRIES
+    assert len(server.got) == notice.TRIES
     (waiting,) = recalled(machine.memory()).waiting
     assert waiting.to == ["webhook"]
     server.answers = [200]
     assert machine.watch(*words).err == ""
     assert recalled(machine.memory()).waiting == []
-    assert len(server.got) == webhook.TRIES + 1
+    assert len(server.got) == notice.TRIES + 1
     received(server)
 
 
@@ -208,11 +208,11 @@ def test_a_notice_that_always_fails_is_given_up(
 
 
 def test_a_server_that_drips_does_not_hold_the_watch(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webhook, "TRY_SECONDS", 0.2)
+    monkeypatch.setattr(notice, "TRY_SECONDS", 0.2)
     server.answers = ["drip"]
-    with pytest.raises(webhook.NotDelivered, match=r"127\.0\.0\.1 does not answer within 0 s"):
-        webhook.Webhook.of(server.address, "").send(b"{}", "one")
-    assert len(server.got) == webhook.TRIES
+    with pytest.raises(notice.NotDelivered, match=r"127\.0\.0\.1 does not answer within 0 s"):
+        notice.Webhook.of(server.address, "").send(b"{}", "one")
+    assert len(server.got) == notice.TRIES
 
 
 def test_nobody_there_is_no_error(machine: MeasuringMachine, server: Server) -> None:
@@ -225,10 +225,10 @@ def test_nobody_there_is_no_error(machine: MeasuringMachine, server: Server) -> 
 def test_waiting_is_bounded_whatever_the_other_side_asks_for(monkeypatch: pytest.MonkeyPatch, server: Server) -> None:
     waited: list[float] = []
     monkeypatch.setattr(time, "sleep", waited.append)
-    monkeypatch.setattr(webhook, "FIRST_WAIT", 1.0)
+    monkeypatch.setattr(notice, "FIRST_WAIT", 1.0)
     server.answers = [(429, {"Retry-After": "86400"}), (429, {"Retry-After": "5"}), 500]
-    with pytest.raises(webhook.NotDelivered):
-        webhook.Webhook.of(server.address, "").send(b"{}", "one")
+    with pytest.raises(notice.NotDelivered):
+        notice.Webhook.of(server.address, "").send(b"{}", "one")
     assert waited == [30.0, 5.0, 4.0]
 
 

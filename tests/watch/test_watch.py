@@ -17,8 +17,7 @@ from measuring_machines import MeasuringMachine
 from waiting import happens
 
 from perfvcs.repository import Repository
-from perfvcs.watch.choice import choose
-from perfvcs.watch.memory import MOST_ATTEMPTS, recalled
+from perfvcs.watch.branch import MOST_ATTEMPTS, choose, recalled
 
 Perf = Callable[..., Said]
 COMMAND = [sys.executable, "-P", "-m", "perfvcs", "watch"]

@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
-from perfvcs.collector import CollectError, Run
+from perfvcs.collectors._shared.execution import read_at_most
 from perfvcs.collectors._shared.functions.inside import FUNCTIONS_INSIDE
-from perfvcs.collectors._shared.recording import read_at_most
+from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.profile import Reached
-from perfvcs.validity import MAX_NAME
+from perfvcs.profile.validity import MAX_NAME
 
 NAMELESS_CODE = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>", "<lambda>")
 MODULE = "<module>"

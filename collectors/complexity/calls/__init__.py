@@ -74,8 +74,8 @@ class Calls:
     in seconds, net of what the recording itself takes, never below 0; ``cost`` is what was subtracted. ``number`` counts the recorded
     calls of a function from 0; ``rate`` is how many calls a row stands for (1 unless calls were left out). Rows of one function are in
     order of their numbers. ``pace`` is the machine's own at that moment, NaN where it was not read: how long a fixed piece of work took, in
-    seconds (``perfvcs.launcher.pace``). ``engine`` is the way it was measured, ``warnings`` are lines for the user. ``left`` counts calls
-    without a row because an exception or a long jump left them, or because they did not end.
+    seconds (``perfvcs.launcher.execution``). ``engine`` is the way it was measured, ``warnings`` are lines for the
+    user. ``left`` counts calls without a row because an exception or a long jump left them, or they did not end.
     """
 
     names: list[str]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import platform
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.collectors.complexity.native.reading import COMPILER_FLAGS
+from perfvcs.collectors.complexity.native.elf import COMPILER_FLAGS
 
 if TYPE_CHECKING:
-    from perfvcs.collector import Run
     from perfvcs.collectors.complexity.calls import Calls, RecordingRequest
+    from perfvcs.plugins.collector import Run
 
 Tracer = Literal["fentry", "uftrace"]
 

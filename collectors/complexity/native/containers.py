@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from perfvcs.collectors.complexity.native.elf import Unresolved
 from perfvcs.collectors.complexity.native.program import (
     Address,
     Code,
@@ -20,7 +21,6 @@ from perfvcs.collectors.complexity.native.program import (
     load,
     member,
 )
-from perfvcs.collectors.complexity.native.reading import Unresolved
 from perfvcs.collectors.complexity.native.types import Type, text
 
 INLINE = re.compile(r"__\w+")  # of the library's versions: std::__cxx11, std::__8, ...

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from perfvcs.collectors.complexity.native.abi import places
 from perfvcs.collectors.complexity.native.containers import pointee, size
+from perfvcs.collectors.complexity.native.elf import Unresolved
 from perfvcs.collectors.complexity.native.functions import BinaryFunction
 from perfvcs.collectors.complexity.native.program import (
     Instruction,
@@ -20,7 +21,6 @@ from perfvcs.collectors.complexity.native.program import (
     finished,
     member,
 )
-from perfvcs.collectors.complexity.native.reading import Unresolved
 from perfvcs.collectors.complexity.native.types import Member
 from perfvcs.errors import nearest
 

@@ -8,25 +8,56 @@ from __future__ import annotations
 
 import dataclasses
 import platform
+import struct
 import tempfile
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfvcs.collector import CollectError, Run
 from perfvcs.collectors._shared.execution import launched
 from perfvcs.collectors.complexity import inside
 from perfvcs.collectors.complexity.calls import Calls, RecordingRequest, TracedFunction
 from perfvcs.collectors.complexity.calls.recording import Interrupted
-from perfvcs.collectors.complexity.native.reading import Unresolved, reading
-from perfvcs.launcher.execution import Execution, failure, name_command
-from perfvcs.launcher.pace import Pace
+from perfvcs.collectors.complexity.native.elf import Unresolved, reading
+from perfvcs.collectors.complexity.native.program import Instruction, Steps
+from perfvcs.collectors.complexity.native.selection import TraceSelection
+from perfvcs.launcher.execution import Execution, Pace, failure, name_command
 from perfvcs.native.compiled import NotCompiled, compiled, preloadable
+from perfvcs.plugins.collector import CollectError, Run
 
 if TYPE_CHECKING:
     from perfvcs.collectors.complexity.native.functions import BinaryFunctions
     from perfvcs.collectors.complexity.native.records import CallRows, Losses
     from perfvcs.collectors.complexity.native.selection import TraceSelection
+
+
+MAGIC, VERSION = b"PVCSFECF", 1
+OUTERMOST, PATCH = 1, 2
+NONE = 0xFFFFFFFF
+
+
+def write(path: Path, selection: TraceSelection, *, outermost: bool, keep: int) -> None:
+    """Write the file."""
+    objects: list[bytes] = []
+    sites: list[bytes] = []
+    nops: list[bytes] = []
+    programs: dict[Steps, int] = {(): NONE}
+    steps: list[Instruction] = []
+    for one in selection.objects:
+        objects.append(struct.pack("<QQIIII", one.device, one.inode, len(sites), len(one.sites), len(nops), len(one.others)))
+        for site in one.sites:
+            if site.steps not in programs:
+                programs[site.steps] = len(steps)
+                steps += site.steps
+            sites.append(struct.pack("<QII", site.offset, site.function, programs[site.steps]))
+        nops += [struct.pack("<Q", offset) for offset in one.others]
+    head = struct.pack(
+        "<8sIIIIIIIIQ", MAGIC, VERSION, (OUTERMOST if outermost else 0) | PATCH, keep, len(selection.names),
+        len(objects), len(sites), len(nops), len(steps), 0,
+    )  # fmt: skip
+    packed = [struct.pack("<HHIq", step.code, step.argument, step.width, step.value) for step in steps]
+    path.write_bytes(b"".join([head, *objects, *sites, *nops, *packed]))
+
 
 ENGINE = "fentry/1"
 FENTRY_VARIABLE = "PERFVCS_FENTRY"
@@ -63,7 +94,7 @@ def _identity(path: Path) -> BinaryIdentity:
 
 
 def _files(run: Run) -> list[Path]:
-    from perfvcs.collectors.complexity.native.search import programs
+    from perfvcs.collectors.complexity.native.selection import programs
 
     with reading(Path(run.argv[0])):
         return programs(run)
@@ -89,7 +120,7 @@ def _select(files: tuple[BinaryIdentity, ...], functions: tuple[TracedFunction, 
 
 
 def _selected(files: tuple[BinaryIdentity, ...], run: Run, request: RecordingRequest) -> TraceSelection:
-    from perfvcs.collectors.complexity.native.search import plugins
+    from perfvcs.collectors.complexity.native.selection import plugins
 
     try:
         return _select(files, request.functions)
@@ -133,12 +164,11 @@ def _discovered(files: tuple[BinaryIdentity, ...], run: Run, request: RecordingR
 
 
 def _calls(run: Run, request: RecordingRequest, selection: TraceSelection, preloaded: Path) -> Calls:
-    from perfvcs.collectors.complexity.native import configuration
     from perfvcs.collectors.complexity.native.records import read
 
     folder = run.scratch / "fentry"
     folder.mkdir()
-    configuration.write(folder / "request", selection, outermost=request.outermost, keep=request.keep)
+    write(folder / "request", selection, outermost=request.outermost, keep=request.keep)
     execution = _execute(run, folder, preloaded)
     reason = failure(run.argv, execution, run.timeout)
     try:

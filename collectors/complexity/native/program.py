@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from perfvcs.collectors.complexity.native.abi import ArgumentLocation, Piece
-from perfvcs.collectors.complexity.native.reading import Unresolved
+from perfvcs.collectors.complexity.native.elf import Unresolved
 from perfvcs.collectors.complexity.native.types import Member, Type
 
 SIGNED_FLAG, REAL_FLAG = 0x100, 0x200

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfvcs.collector import CollectError
-from perfvcs.collectors._shared.recording import read_at_most
-from perfvcs.collectors.complexity.calls.recording import CallColumns, numbers
-from perfvcs.collectors.complexity.calls.sampling import one_sample
+from perfvcs.collectors._shared.execution import read_at_most
+from perfvcs.collectors.complexity.calls.recording import CallColumns, numbers, one_sample
+from perfvcs.plugins.collector import CollectError
 
 if TYPE_CHECKING:
     import numpy as np

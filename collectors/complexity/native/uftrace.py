@@ -13,15 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.collector import CollectError, Run
-from perfvcs.collectors._shared.execution import launched
-from perfvcs.collectors._shared.recording import read_at_most
+from perfvcs.collectors._shared.execution import launched, read_at_most
 from perfvcs.collectors.complexity.calls import Calls, RecordingRequest
-from perfvcs.collectors.complexity.calls.recording import Interrupted
-from perfvcs.collectors.complexity.calls.sampling import one_sample
-from perfvcs.collectors.complexity.native.reading import Unresolved
-from perfvcs.launcher.execution import failure, name_command
-from perfvcs.launcher.pace import Pace
+from perfvcs.collectors.complexity.calls.recording import Interrupted, one_sample
+from perfvcs.collectors.complexity.native.elf import Unresolved
+from perfvcs.launcher.execution import Pace, failure, name_command
+from perfvcs.plugins.collector import CollectError, Run
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,7 +76,7 @@ def _targets(run: Run, request: RecordingRequest) -> tuple[list[TracedTarget], l
     from perfvcs.collectors.complexity.native.elf import Elf
     from perfvcs.collectors.complexity.native.functions import BinaryFunctions
     from perfvcs.collectors.complexity.native.names import chosen, uids
-    from perfvcs.collectors.complexity.native.search import named
+    from perfvcs.collectors.complexity.native.selection import named
 
     everything = [BinaryFunctions.read(Elf.read(path), hooked=False) for path in named(run)]
     if all(one.elf.debug is None for one in everything):
@@ -104,7 +101,7 @@ def _targets(run: Run, request: RecordingRequest) -> tuple[list[TracedTarget], l
 
 def _size(function: BinaryFunction, size: str | None) -> tuple[str | None, Steps]:
     from perfvcs.collectors.complexity.native.expression import compile_size
-    from perfvcs.collectors.complexity.native.guess import guess
+    from perfvcs.collectors.complexity.native.names import guess
 
     expression = size or guess(function, _scalar)
     if expression is None:

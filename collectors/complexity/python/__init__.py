@@ -9,18 +9,21 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfvcs.collector import CollectError, Run
 from perfvcs.collectors._shared.execution import launched
 from perfvcs.collectors.complexity import inside
 from perfvcs.collectors.complexity.calls import Calls, RecordingRequest
 from perfvcs.collectors.complexity.calls.recording import Interrupted, Records, read
-from perfvcs.collectors.complexity.python.discovery import discover, entries
-from perfvcs.collectors.complexity.python.extension import SLOW_RECORDING, compiled_recorder
-from perfvcs.collectors.complexity.python.notes import RecorderNotes, Timed, read_notes
-from perfvcs.collectors.complexity.python.place import FunctionLocation
-from perfvcs.collectors.complexity.python.questions import check_defined, remarks
-from perfvcs.launcher.execution import Execution, failure, name_command
-from perfvcs.launcher.pace import Pace
+from perfvcs.collectors.complexity.python.notes import (
+    SLOW_RECORDING,
+    FunctionLocation,
+    RecorderNotes,
+    Timed,
+    compiled_recorder,
+    read_notes,
+)
+from perfvcs.collectors.complexity.python.questions import check_defined, discover, entries, remarks
+from perfvcs.launcher.execution import Execution, Pace, failure, name_command
+from perfvcs.plugins.collector import CollectError, Run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,5 +1,5 @@
 /* The file of one process: a header, the sites, and a pool of return addresses. It is shared memory, so it is complete at any moment,
-   however the process ends. collectors/memory/record.py reads it. */
+   however the process ends. collectors/memory/census.py reads it. */
 #ifndef PERFVCS_MEMORY_LAYOUT_H
 #define PERFVCS_MEMORY_LAYOUT_H
 

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from perfvcs.collector import CollectError, Observations, Run
+from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import Metric
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from perfvcs.formats import UNKNOWN
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
-from perfvcs.validity import Malformed
+from perfvcs.profile.validity import Malformed
 
 
 @dataclass(frozen=True)

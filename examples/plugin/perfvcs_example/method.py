@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from perfvcs.check.change import direction, state
 from perfvcs.check.method import PairMethod
 from perfvcs.check.samples.scale import flatten
-from perfvcs.check.statement import direction, state
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.plugins import Count
+from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import Profile
-from perfvcs.view import Unfit, View
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
 
-    from perfvcs.subject import Subject
+    from perfvcs.check.subject import Subject
 
 
 @dataclass(frozen=True)

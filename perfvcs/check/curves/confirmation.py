@@ -1,9 +1,10 @@
-"""Whether the executions confirm an error that the means at all sizes show."""
+"""What confirms or explains a difference of curves: executions, a multiple, another function."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.check.curves.judgement import outgrows
 from perfvcs.check.curves.replication import along, lines
 
 if TYPE_CHECKING:
@@ -12,9 +13,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.check.curves.curve import Sides
+    from perfvcs.check.curves.sides import Sides
 
     Floats = NDArray[np.float64]
+    from perfvcs.check.change import Curve
+    from perfvcs.check.curves.replication import ExecutionLines
+    from perfvcs.check.curves.sides import FittedCurves
+
 
 FEWEST_CONFIRMING = 5  # pairs, below which they have fewer degrees of freedom than they save variance
 
@@ -39,3 +44,90 @@ def borne_out(sides: Sides, error: Callable[[Floats], Floats]) -> float:
     paired = sides.case.chosen.paired and len(first) >= FEWEST_CONFIRMING
     p = float((difference.paired if paired else difference.welch)(first[None], second[None], None).p[0])
     return p if np.isfinite(p) else 0.0
+
+
+SMALLEST_MULTIPLE = 10.0
+FEWEST_IN_A_ROW = 3  # sizes in a row: a pause of the machine hits one
+SHARE_OF_SIZES = 0.75  # of the sizes there must show it
+TENTH = 10
+
+
+class _Range(NamedTuple):
+    """The smallest and the largest value at each size."""
+
+    low: Floats
+    high: Floats
+
+
+class _Ranges(NamedTuple):
+    """The sizes that both sides have in rising order, and the values of either side at these."""
+
+    sizes: Floats
+    baseline: _Range
+    target: _Range
+
+
+def multiple(lines: ExecutionLines) -> int:
+    """1 where the target's values are at least ten times the baseline's, -1 where a tenth of them at most, else 0.
+
+    That must hold of every value of both sides, at three quarters of the largest tenth of the sizes, or of the smallest, or of all (at
+    least three sizes). A baseline of 0 counts as its smallest value that is not; where it has none, nothing is known of what is small.
+    """
+    import numpy as np
+
+    sizes, baseline, target = _ranges(lines)
+    if len(sizes) < FEWEST_IN_A_ROW:
+        return 0
+    end = max(FEWEST_IN_A_ROW, len(sizes) // TENTH)
+    for sign, (below, above) in ((1, (baseline, target)), (-1, (target, baseline))):
+        values = np.abs(lines.rows[0 if sign > 0 else 1].value)
+        least = values[values > 0].min(initial=np.inf)
+        magnitude = np.maximum(np.maximum(np.abs(below.low), np.abs(below.high)), least)
+        away = (above.low - below.high >= (SMALLEST_MULTIPLE - 1) * magnitude) & np.isfinite(magnitude)
+        if any(part.mean() >= SHARE_OF_SIZES for part in (away[-end:], away[:end], away)):
+            return sign
+    return 0
+
+
+def _ranges(lines: ExecutionLines) -> _Ranges:
+    import numpy as np
+
+    both = np.intersect1d(lines.rows[0].size, lines.rows[1].size)
+    sides = []
+    for rows in lines.rows:
+        kept = np.isin(rows.size, both)
+        value, place = rows.value[kept], np.searchsorted(both, rows.size[kept])
+        low, high = np.full(len(both), np.inf), np.full(len(both), -np.inf)
+        np.minimum.at(low, place, value)
+        np.maximum.at(high, place, value)
+        sides.append(_Range(low, high))
+    return _Ranges(both, *sides)
+
+
+ORDER_R2 = 0.98  # r2 from which the order of a model is named
+FARTHER = 1.25  # times as far from the values as its own model must be what an added error explains: that has more coefficients,
+SMALLEST_SHARE = 0.001  # and by this share of the values, or it is rounding
+
+
+def replaced(fits: FittedCurves, number: int, curve: Curve) -> bool:
+    """Whether the side that is above by the error outgrows the other by its own model, which explains it better than that error does.
+
+    Compared are the mean distances from its means at all sizes, in shares of these: of its own model, and of the other side's with the
+    error added, be it that one's model or, which may not fit, its means. log n and a little of n looks like a power, but log n with a
+    linear error explains it better.
+    """
+    import numpy as np
+
+    if curve.coefficient is None or not outgrows(curve, side := int(curve.coefficient > 0)) or curve.r2[side] < ORDER_R2:
+        return False
+    sizes = fits.sizes(number)
+    models, measured = fits.predicted(number, sizes), fits.measured(number)
+    error = fits.kinds.predict(sizes, number) * (1 if side else -1)
+    with np.errstate(all="ignore"):
+        curves = np.stack([models[side], models[1 - side] + error, measured[1 - side] + error])
+        away = np.abs(curves / measured[side] - 1)
+    known = np.isfinite(away).all(axis=0)
+    if not known.any():
+        return False
+    own, *added = away[:, known].mean(axis=1).tolist()
+    return bool(min(added) >= max(SMALLEST_SHARE, FARTHER * own))

@@ -4,25 +4,129 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
+from math import expm1, inf, log1p
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.check.change import Three, finite
+from perfvcs.check.curves.confirmation import multiple
 from perfvcs.check.samples.estimate import VETO, order_of
+from perfvcs.check.samples.scale import CLOCK_STEPS, LARGEST_EXPONENT
 from perfvcs.statistics import difference, huber, period, sessions
 from perfvcs.statistics.permutation import smallest, two_sample
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check.curves.replication import ExecutionLines
+    from perfvcs.check.curves.sides import Sides
     from perfvcs.check.samples.estimate import Order
     from perfvcs.check.sessions import EarlierSessions
     from perfvcs.statistics.difference import Difference
 
     Floats = NDArray[np.float64]
+
+
+NEGLIGIBLE_SHARE = 1e-9  # a share below is rounding
+
+
+class CurveEffect(NamedTuple):
+    """The baseline's and the target's centre, target/baseline - 1 with its interval, and target - baseline with its interval."""
+
+    baseline: float | None
+    target: float | None
+    shares: Three
+    shifts: Three
+
+
+@dataclass(frozen=True)
+class EffectCase:
+    """A case with what is known of it, how small an effect counts, as a share, and the finest ``step`` of its values, in their unit."""
+
+    sides: Sides
+    lines: ExecutionLines
+    contrast: Contrast
+    place: int
+    delta: float
+    step: float = 0.0
+
+    def relative(self, difference: float) -> float:
+        """A difference of the lines as target/baseline - 1; not below -1 where a value below 0 is none, or an error of the clock."""
+        if not self.lines.logarithmic:  # shares of the middle of both: 2 where the baseline is 0
+            sides = self.sides
+            above = sides.case.calls or min(float(side.value.min()) for side in (sides.baseline, sides.target)) >= 0
+            return max(-1.0 if above else -inf, difference / (1 - difference / 2)) if 2 - difference > NEGLIGIBLE_SHARE else inf
+        return expm1(difference) if abs(difference) <= LARGEST_EXPONENT else inf
+
+    @property
+    def bar(self) -> float:
+        """The smallest effect that counts, as a difference of the lines."""
+        return self.bar_of(self.delta)
+
+    def bar_of(self, share: float) -> float:
+        """A share as a difference of the lines."""
+        return log1p(share) if self.lines.logarithmic else share
+
+    @cached_property
+    def times(self) -> int:
+        """Whether the target is many times the baseline, or a small part of it; see ``multiple``."""
+        return multiple(self.lines)
+
+    @cached_property
+    def value(self) -> float:
+        """What a step is a share of: the smaller of the levels at the smallest and at the largest sizes, on either side."""
+        low, high = self.lines.ends
+        found = []
+        for size, value, _, _, share in self.lines.rows:
+            level = value if self.lines.logarithmic else share
+            found += [float(level[there].mean()) for there in (size <= low, size >= high) if there.any()]
+        return min(found, default=0.0)
+
+    @property
+    def bound(self) -> float:
+        """How large the effect is at most, at either end and over all, to either side, by the intervals and by what the clock can show."""
+        low, high = min(self.contrast.low), max(*self.contrast.high, self.contrast.widest)
+        reach = max(-expm1(min(low, 0.0)), expm1(min(high, LARGEST_EXPONENT))) if self.lines.logarithmic else max(-low, high)
+        return max(reach, CLOCK_STEPS * self.step / self.value if self.value else inf)
+
+    def range(self, part: int) -> tuple[float, float]:
+        """The smallest and the largest size of a part, numbered as for ``effect``."""
+        sides, ends = self.sides, self.lines.ends
+        return ((sides.low, ends[0]), (ends[1], sides.high), (sides.low, sides.high))[part]
+
+    def effect(self, part: int) -> CurveEffect:
+        """The effect at the smallest (0), at the largest (1) or over all sizes (2), in the metric's unit.
+
+        The baseline's centre is geometric if logarithms were compared. If the curve is at or below 0, shares of it mean nothing.
+        """
+        import numpy as np
+
+        rows = self.lines.rows[0]
+        size, value, level, share = rows.size, rows.value, rows.level, rows.share
+        low, high = self.lines.ends
+        there = (size <= low, size >= high, size > -np.inf)[part]
+        ends = self.contrast.theta[part], self.contrast.low[part], self.contrast.high[part]
+        unit = self.sides.unit
+        if not there.any():
+            return CurveEffect(None, None, _three(finite(self.relative(each)) for each in ends), (None, None, None))
+        centre = finite(float(np.exp(np.log(value[there]).mean()) if self.lines.logarithmic else value[there].mean()) * unit)
+        if (level[there] >= share[there]).all():
+            shares = _three(finite(self.relative(each)) for each in ends)
+            shifts = _three(None if centre is None or each is None else finite(centre * each) for each in shares)
+        else:
+            shares, shifts = (None, None, None), _three(finite(each * float(share[there].mean()) * unit) for each in ends)
+        target = None if centre is None or shifts[0] is None else finite(centre + shifts[0])
+        return CurveEffect(centre, target, shares, shifts)
+
+
+def _three(values: Iterable[float | None]) -> Three:
+    first, second, third = values
+    return first, second, third
+
 
 FEWEST_CONTRASTED = 5  # executions a side from which offset and slope are tested together
 FAR_ERRORS = 3.0  # standard errors that hardly any difference between sessions has
@@ -168,7 +272,7 @@ def _together(first: Floats, second: Floats, shifts: Sequence[huber.Shift]) -> F
     """Hotelling's p of the shifts of offset and slope; where the orders are lopsided, the larger one of both orders and of all pairs."""
     import numpy as np
 
-    from perfvcs.statistics.hotelling import hotelling
+    from perfvcs.statistics.period import hotelling
 
     away = np.stack([shift.widened for shift in shifts[:2]], axis=2)
     none, lopsided = np.zeros_like(away), shifts[0].lopsided
@@ -193,7 +297,7 @@ def _apart(
     """Curves whose executions were not: by Welch's t of the sides' means, with the variance ``between`` sessions added."""
     import numpy as np
 
-    from perfvcs.statistics.hotelling import hotelling
+    from perfvcs.statistics.period import hotelling
 
     extra = np.array([2 * one.variance if one else 0.0 for one in between])
     free = np.array([one.df if one else 1.0 for one in between])

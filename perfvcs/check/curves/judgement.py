@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.check.change import Change, Curve, Word
-from perfvcs.check.curves.curve import FittedCurves, Sides, fitted, share
+from perfvcs.check.change import Change, Curve, Word, direction, finite, levels
+from perfvcs.check.curves.sides import FittedCurves, Sides, fitted, share
 from perfvcs.check.method import Method
-from perfvcs.check.statement import direction, finite, levels
+from perfvcs.statistics.regression.models import ORDERS, growth
+from perfvcs.text.quantity import number, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +19,80 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.check.case import Case
+    from perfvcs.check.change import Change, Curve
+    from perfvcs.check.curves.sides import FittedCurves
+
+
+STEEPER = 0.25  # difference of two exponents from which two orders of growth differ; a fitted exponent is never exact
+
+PER = {
+    "constant": "whatever the size",
+    "logarithmic": "per ln of the size",
+    "linear": "per element",
+    "linearithmic": "per element, times the ln of the size",
+    "quadratic": "per element squared",
+    "cubic": "per element cubed",
+}
+
+SMALL_COEFFICIENT = 1e-12  # a smaller coefficient, in the metric's unit, is given per thousand
+THOUSANDS = {"linear": (1e3, "per 1,000 elements"), "quadratic": (1e6, "per 1,000 x 1,000 elements")}
+
+
+def sentence(kind: str, coefficient: float, unit: str, shape: float | None = None) -> str:
+    """A kind of error with its size: ``+10 ns per element (linear)``; empty for none."""
+    if kind == "none" or finite(coefficient) is None:
+        return ""
+    sign = "-" if coefficient < 0 else "+"
+    if kind in THOUSANDS and abs(coefficient) < SMALL_COEFFICIENT:
+        factor, per = THOUSANDS[kind]
+        return f"{sign}{quantity(abs(coefficient) * factor, unit)} {per} ({kind})"
+    if kind == "power":
+        per = f"times size^{number(shape or 0.0)}"
+    elif kind == "exponential":
+        per = f"times {number(shape or 0.0)}^size"
+    else:
+        per = PER[kind]
+    return f"{sign}{quantity(abs(coefficient), unit)} {per} ({kind})"
+
+
+def orders(curve: Curve, *, replaced: bool = False) -> str:
+    """``O(log n) -> O(n)`` where the kind of error grows faster than the side without it, else empty; where ``replaced``, by the models.
+
+    The models' own orders say too little: of two curves nearly alike the fit takes now this model and now that.
+    """
+    if curve.kind in ("none", "power", "exponential") or curve.coefficient is None:
+        return ""
+    if replaced:
+        return " -> ".join(curve.orders)
+    side = 0 if curve.coefficient > 0 else 1
+    if not _steeper(growth(curve.kind), _growth(curve, side)):
+        return ""
+    steps = [curve.orders[side], ORDERS[curve.kind]]
+    return " -> ".join(steps if side == 0 else steps[::-1])
+
+
+def outgrows(curve: Curve, side: int) -> bool:
+    """Whether a side (0 baseline, 1 target) grows faster than the other by its own model."""
+    return _steeper(_growth(curve, side), _growth(curve, 1 - side))
+
+
+def _growth(curve: Curve, side: int) -> tuple[float, float]:
+    flat = curve.orders[side] == ORDERS["constant"]
+    return growth("constant" if flat else curve.models[side], _exponent(curve.orders[side]))
+
+
+def _steeper(first: tuple[float, float], second: tuple[float, float]) -> bool:
+    return first[0] - second[0] >= STEEPER or (first[0] == second[0] and first[1] > second[1])
+
+
+def _exponent(order: str) -> float | None:
+    """The exponent or base that is written in an order of a power or an exponential."""
+    if order.startswith("O(n^") and order.count("^") == 1:
+        return float(order[4:-1])
+    if order.endswith("^n)"):
+        return float(order[2:-3])
+    return None
+
 
 # the relative difference up to which a published rule's "no change" is believed: that of ``relative-error``
 BELIEVED_DIFFERENCE = 0.05
@@ -111,3 +186,57 @@ def judged(
         reason=f"{reason}; {NO_BOUND}" if word == "inconclusive" else reason,
         gate=word == "degradation" and (found is None or abs(found) >= delta),
     )  # fmt: skip
+
+
+AGREE = 0.05  # coefficients within this share are the same
+CHANGED_SHARE = 0.25
+GRID_POINTS = 201
+
+
+@dataclass(frozen=True)
+class DifferenceMethod(CurveMethod):
+    """By the mean relative difference of the best models: beyond 25 % changed, else suspected; the same where the models agree."""
+
+    name: ClassVar[str]
+
+    def judge(self, fits: FittedCurves, number: int) -> Change:
+        """The change of the case at that place."""
+        sides = fits.sides[number]
+        found = effect(*fits.predicted(number, self._grid(fits, number)))
+        curve = fits.curve(number) if sides.sized else None
+        if _agree(fits, number) or sides.equal:
+            return judged(sides, self.name, "same", effect=found, curve=curve)
+        word, reason = graded(sides, found, 0.0, CHANGED_SHARE)
+        reason = f"the models differ by at most {100 * CHANGED_SHARE:g} %" if word == "suspected" else reason
+        return judged(
+            sides, self.name, word, reason, effect=found, delta=self.delta, finding=self.finding(fits, number), curve=curve
+        )
+
+    @abstractmethod
+    def finding(self, fits: FittedCurves, number: int) -> str:
+        """The kind of difference, in words."""
+
+    def error(self, fits: FittedCurves, number: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Sizes spread over the common range, and the difference of the best models there, if known."""
+        import numpy as np
+
+        grid = self._grid(fits, number)
+        before, after = fits.predicted(number, grid)
+        known = np.isfinite(before) & np.isfinite(after)
+        return grid[known], (after - before)[known]
+
+    def _grid(self, fits: FittedCurves, number: int) -> NDArray[np.float64]:
+        import numpy as np
+
+        sides = fits.sides[number]
+        return np.linspace(sides.low, sides.high, GRID_POINTS if sides.high > sides.low else 1)
+
+
+def _agree(fits: FittedCurves, number: int) -> bool:
+    """Whether both best models are the same one with nearly the same coefficients."""
+    if fits.models(number)[0] != fits.models(number)[1]:
+        return False
+    import numpy as np
+
+    old, new = fits.baseline.coefficients[number], fits.target.coefficients[number]
+    return bool(np.isclose(new, old, rtol=AGREE, atol=0.0, equal_nan=True).all())

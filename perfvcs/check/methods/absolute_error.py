@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import TYPE_CHECKING
 
+from perfvcs.check.change import direction
 from perfvcs.check.curves.confirmation import borne_out
-from perfvcs.check.curves.finding import sentence
-from perfvcs.check.curves.judgement import CurveMethod, effect, judged, undirected, unknown
-from perfvcs.check.statement import direction
+from perfvcs.check.curves.judgement import CurveMethod, effect, judged, sentence, undirected, unknown
 from perfvcs.statistics.regression import errors
 from perfvcs.statistics.regression.kind import KIND_ALPHA
 from perfvcs.text.quantity import quantity
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
-    from perfvcs.check.curves.curve import FittedCurves
+    from perfvcs.check.curves.sides import FittedCurves
 
 SHAPELESS = "the curves differ, but the errors follow no kind"
 STARTING_ERRORS = "the errors are {}, but the executions do not confirm it: each start may have shifted a whole curve"

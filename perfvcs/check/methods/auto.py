@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from perfvcs.check.case import prepare
-from perfvcs.check.deltas import CALLS_DELTA
-from perfvcs.check.method import Method
+from perfvcs.check.method import CALLS_DELTA, Method
 from perfvcs.check.methods.deterministic import Deterministic
 from perfvcs.check.methods.log_median import LogMedian
 
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check.case import Case
     from perfvcs.check.change import Change
-    from perfvcs.check.curves.curve import FittedCurves
+    from perfvcs.check.curves.sides import FittedCurves
 
 Chosen = TypeVar("Chosen", bound=Method)
 FLAT_MODELS = ("constant", "constant")
@@ -62,8 +61,7 @@ class Auto(Method):
 
     def _curves(self, cases: list[Case]) -> tuple[list[Change], list[Case]]:
         """The changes of the cases that are curves, and the other cases in their order."""
-        from perfvcs.check.curves.condensation import condense
-        from perfvcs.check.curves.curve import fitted, share
+        from perfvcs.check.curves.sides import condense, fitted, share
         from perfvcs.check.methods.curves import Curves
 
         wanted = [case for case in cases if case.sizes >= FEWEST_CURVE_SIZES]
@@ -92,7 +90,7 @@ def _which(fits: FittedCurves) -> list[int]:
     n + n^2 is neither where it is small, but it is a curve. With very many sizes on one side only there is no other way. Recorded calls
     are always compared along their sizes.
     """
-    from perfvcs.check.curves.curve import GOOD_R2, fitted
+    from perfvcs.check.curves.sides import GOOD_R2, fitted
 
     every = range(len(fits.sides))
     models = [fits.models(place) for place in every]

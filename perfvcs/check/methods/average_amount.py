@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import Change
-from perfvcs.check.curves.curve import Sides, share
+from perfvcs.check.change import Change, direction
 from perfvcs.check.curves.judgement import NO_RATIO, judged, unknown
+from perfvcs.check.curves.sides import Sides, share
 from perfvcs.check.method import Method
-from perfvcs.check.statement import direction
 
 if TYPE_CHECKING:
     from perfvcs.check.case import Case

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import Word
-from perfvcs.check.curves.curve import GOOD_R2
+from perfvcs.check.change import Word, direction
 from perfvcs.check.curves.judgement import CurveMethod, effect, judged
-from perfvcs.check.statement import direction
+from perfvcs.check.curves.sides import GOOD_R2
 from perfvcs.statistics.regression.models import growth
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
-    from perfvcs.check.curves.curve import FittedCurves
+    from perfvcs.check.curves.sides import FittedCurves
 
 STEEPER = 0.25  # difference of exponents from which a power is of another order; a fitted exponent is never exact
 

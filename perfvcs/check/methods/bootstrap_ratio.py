@@ -34,7 +34,7 @@ class BootstrapRatio(SampledMethod):
         return [self._outcome(sample) for sample in batch.samples]
 
     def _outcome(self, sample: ScaledSample) -> RuleOutcome:
-        from perfvcs.statistics.bootstrap import ratio
+        from perfvcs.statistics.resampling import ratio
 
         base, target = (float(side.mean()) for side in sample.replicates)
         if min(base, target) <= 0:

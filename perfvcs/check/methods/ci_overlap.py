@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfvcs.check.samples.sampled import ScaledSample
-    from perfvcs.statistics.interval import Interval
+    from perfvcs.statistics.difference import Interval
 
 
 @dataclass(frozen=True)

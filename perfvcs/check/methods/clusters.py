@@ -7,15 +7,12 @@ from dataclasses import dataclass, replace
 from math import expm1, inf, log1p, nan
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.check.bounds import Undecided, explained, stated
-from perfvcs.check.change import Change, Word
-from perfvcs.check.method import PairMethod
+from perfvcs.check.answer import Undecided, explained, stated
+from perfvcs.check.change import UNKNOWN_EFFECT, Change, Three, Word, direction, state
+from perfvcs.check.method import FEWEST_EXECUTIONS, SINGLE_EXECUTION, TOO_FEW_EXECUTIONS, PairMethod
 from perfvcs.check.methods.log_median import FALSE_DISCOVERIES
-from perfvcs.check.reasons import FEWEST_EXECUTIONS, SINGLE_EXECUTION, TOO_FEW_EXECUTIONS
-from perfvcs.check.samples.clock import ALL_EQUAL, CLOCK_STEPS, finest_step, is_coarse, too_coarse
 from perfvcs.check.samples.sampled import ScaledSample, grouped_means, samples
-from perfvcs.check.samples.scale import LARGEST_EXPONENT, SQUARABLE
-from perfvcs.check.statement import UNKNOWN_EFFECT, Three, direction, state
+from perfvcs.check.samples.scale import ALL_EQUAL, CLOCK_STEPS, LARGEST_EXPONENT, SQUARABLE, finest_step, is_coarse, too_coarse
 from perfvcs.statistics.clusters import MOST_CLUSTERS, Matched, match
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.text.quantity import number, percent, scale

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perfvcs.check.case import decided_change, prepare
-from perfvcs.check.change import Change, CounterCluster, Word
+from perfvcs.check.change import Change, CounterCluster, Word, finite
 from perfvcs.check.method import Method
-from perfvcs.check.statement import finite
 from perfvcs.profile import is_derived
-from perfvcs.summary import has_totals
+from perfvcs.profile.summary import has_totals
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
     from perfvcs.check.case import Case
     from perfvcs.check.rows import UnitTable
+    from perfvcs.profile.summary import Measured
     from perfvcs.statistics.multivariate.counters import CounterComparison
-    from perfvcs.summary import Measured
 
 FEWEST_OBSERVATIONS = 5  # observations of either side
 RUNS = 3  # good runs from which what is normal is known: with two, one comparison in twenty of equal versions is beyond it

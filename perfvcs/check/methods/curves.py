@@ -9,29 +9,26 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.check.bounds import Undecided, explained, stated
-from perfvcs.check.change import Change, Curve, Word
-from perfvcs.check.curves.condensation import condense
-from perfvcs.check.curves.contrast import contrasts
-from perfvcs.check.curves.curve import FittedCurves, Sides, fitted, share
-from perfvcs.check.curves.effect import EffectCase
-from perfvcs.check.curves.finding import orders, outgrows, sentence
-from perfvcs.check.curves.replacement import replaced
+from perfvcs.check.answer import Undecided, explained, stated
+from perfvcs.check.change import Change, Curve, Word, direction, finite
+from perfvcs.check.curves.confirmation import replaced
+from perfvcs.check.curves.contrast import EffectCase, contrasts
+from perfvcs.check.curves.judgement import orders, outgrows, sentence
 from perfvcs.check.curves.replication import coefficients, lines
-from perfvcs.check.method import Method
-from perfvcs.check.methods.log_median import FALSE_DISCOVERIES, PERIOD, LogMedian
-from perfvcs.check.reasons import (
+from perfvcs.check.curves.sides import FittedCurves, Sides, condense, fitted, share
+from perfvcs.check.method import (
     FEWEST_EXECUTIONS,
     FROM_DIFFERENT_SESSIONS,
     NO_ORDER,
     ONE_ORDER,
     SINGLE_EXECUTION,
     TOO_FEW_EXECUTIONS,
+    Method,
 )
-from perfvcs.check.samples.clock import finest, is_coarse, too_coarse
+from perfvcs.check.methods.log_median import FALSE_DISCOVERIES, PERIOD, LogMedian
 from perfvcs.check.samples.estimate import VETO
+from perfvcs.check.samples.scale import finest, is_coarse, too_coarse
 from perfvcs.check.sessions import EarlierSessions, Unit
-from perfvcs.check.statement import direction, finite
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.statistics.regression.models import ORDERS
 from perfvcs.statistics.sessions import aa_floor

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check.case import prepare
+from perfvcs.check.change import direction, finite, state
 from perfvcs.check.method import PairMethod
 from perfvcs.check.samples.scale import flatten
-from perfvcs.check.statement import direction, finite, state
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

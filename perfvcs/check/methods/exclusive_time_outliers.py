@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import Change, Word
-from perfvcs.check.curves.curve import Sides, share
+from perfvcs.check.change import Change, Word, direction
 from perfvcs.check.curves.judgement import judged
+from perfvcs.check.curves.sides import Sides, share
 from perfvcs.check.method import Method
-from perfvcs.check.statement import direction
-from perfvcs.statistics.deviation import NORMAL
+from perfvcs.statistics.difference import NORMAL
 
 if TYPE_CHECKING:
     import numpy as np

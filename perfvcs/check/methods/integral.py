@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from perfvcs.check.change import finite
 from perfvcs.check.curves.judgement import CurveMethod, graded, judged
-from perfvcs.check.statement import finite
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check.change import Change
-    from perfvcs.check.curves.curve import FittedCurves
+    from perfvcs.check.curves.sides import FittedCurves
 
 SAME_INTEGRAL = 0.10
 CHANGED_SHARE = 0.25

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import Change, Word
+from perfvcs.check.change import Change, Word, direction
 from perfvcs.check.curves.judgement import CurveMethod, effect, judged
-from perfvcs.check.statement import direction
 from perfvcs.text.quantity import number
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.check.curves.curve import FittedCurves, Sides
+    from perfvcs.check.curves.sides import FittedCurves, Sides
 
 WINDOWS = 20
 FEWEST_IN_WINDOW = 2  # sizes in a window

@@ -8,24 +8,20 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec.structs import replace
 
-from perfvcs.check.bounds import Undecided, explained, stated
-from perfvcs.check.change import Change, Word
-from perfvcs.check.method import PairMethod
-from perfvcs.check.reasons import (
+from perfvcs.check.answer import Undecided, explained, stated
+from perfvcs.check.change import Change, Word, direction, state
+from perfvcs.check.method import (
     FEWEST_EXECUTIONS,
     FROM_DIFFERENT_SESSIONS,
     NO_ORDER,
     ONE_ORDER,
     SINGLE_EXECUTION,
     TOO_FEW_EXECUTIONS,
+    PairMethod,
 )
-from perfvcs.check.samples.clock import ALL_EQUAL, CLOCK_STEPS, finest_step, is_coarse, too_coarse
-from perfvcs.check.samples.estimate import VETO, Estimate, estimates
-from perfvcs.check.samples.hosts import disagreement
-from perfvcs.check.samples.level import newest_session
-from perfvcs.check.samples.pace import at_one_pace
-from perfvcs.check.samples.scale import Scaled, scale
-from perfvcs.check.statement import direction, state
+from perfvcs.check.samples.estimate import VETO, Estimate, estimates, newest_session
+from perfvcs.check.samples.pace import at_one_pace, disagreement
+from perfvcs.check.samples.scale import ALL_EQUAL, CLOCK_STEPS, Scaled, finest_step, is_coarse, scale, too_coarse
 from perfvcs.statistics.changepoints.newest import SUPPORT
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.statistics.sessions import aa_floor

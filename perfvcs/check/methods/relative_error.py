@@ -9,7 +9,7 @@ from perfvcs.check.curves.judgement import CurveMethod, effect, graded, judged
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
-    from perfvcs.check.curves.curve import FittedCurves
+    from perfvcs.check.curves.sides import FittedCurves
 
 SAME_ERROR = 0.05
 CHANGED_SHARE = 0.25

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from perfvcs.check.change import direction
 from perfvcs.check.curves.confirmation import borne_out
-from perfvcs.check.curves.finding import sentence
-from perfvcs.check.curves.judgement import CurveMethod, effect, judged, undirected, unknown
-from perfvcs.check.statement import direction
+from perfvcs.check.curves.judgement import CurveMethod, effect, judged, sentence, undirected, unknown
 from perfvcs.statistics.regression import errors
 from perfvcs.text.quantity import number
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.check.change import Change
-    from perfvcs.check.curves.curve import FittedCurves
+    from perfvcs.check.curves.sides import FittedCurves
 
 SIGNIFICANCE = 0.01
 OUTSTANDING = 3.0

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import defaultdict
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import inf, isnan, nan
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from perfvcs.check.samples.hosts import hosts
-from perfvcs.check.samples.turns import later
+from perfvcs.check.samples.pace import hosts, later
+from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod
+from perfvcs.check.sessions import EarlierSessions
 from perfvcs.statistics import huber, period
 from perfvcs.statistics.difference import Difference, combine, moments, paired, settle
 from perfvcs.statistics.period import chosen
@@ -24,6 +27,115 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.check.samples.scale import Scaled
+    from perfvcs.statistics.changepoints.newest import NewestValue
+    from perfvcs.statistics.ranks import Tested
+
+
+EARLIER_SESSIONS = 10  # earlier sessions among which a usual value has some above and some below
+SOME = 2
+
+
+@dataclass(frozen=True)
+class NewestSession:
+    """The newest session's mean against the level of those before, as logarithms: the difference with the range that chance leaves it.
+
+    ``word``: ``changed`` where chance is below 1 in 1,000 and at least ten sessions support the level, ``suspected`` where fewer do, or
+    chance is below 5 in 1,000, and ``usual``. ``support`` counts them.
+    """
+
+    word: Literal["changed", "suspected", "usual"]
+    expected: float
+    difference: float
+    low: float
+    high: float
+    chance: float
+    support: int
+
+
+def newest_session(past: EarlierSessions, baseline: str, target: str) -> NewestSession | None:
+    """The session of the commit ``target`` compared with the level of the history before it.
+
+    None where there is no such history, where the commit ``baseline`` is not at its present level, and where the target is not its newest
+    commit or has several sessions. A value with some of the ten before it above and some below is usual in any series: nothing is computed.
+    """
+    if baseline == target or baseline not in past.commits or past.commits[-1] != target or past.commits.count(target) > 1:
+        return None
+    *earlier, value = past.means
+    near = earlier[-EARLIER_SESSIONS:]
+    if len(near) == EARLIER_SESSIONS and min(sum(one < value for one in near), sum(one > value for one in near)) >= SOME:
+        return None
+    found = _judged(past.means)
+    if found is None:
+        return None
+    newest, begins = found
+    if baseline not in past.commits[begins:]:
+        return None
+    difference = newest.value - newest.expected
+    return NewestSession(
+        newest.word, newest.expected, difference, newest.value - newest.high, newest.value - newest.low, newest.chance, newest.support
+    )  # fmt: skip
+
+
+def _judged(means: tuple[float, ...]) -> tuple[NewestValue, int] | None:
+    """The newest value of a series, and where its level begins."""
+    from perfvcs.statistics.changepoints.judgement import judge
+
+    found = judge(means)
+    if found.newest is None:
+        return None
+    starts = [step.last if step.word == "drift" else step.place for step in found.steps if step.place < len(means) - 1]
+    return found.newest, max([0, *starts])
+
+
+SIGNIFICANCE = 0.05
+LOOKS_NORMAL = {
+    "none": "the values look normal", "log": "the values look normal after log(x)", "1/x": "the values look normal after 1/x",
+    "1/sqrt x": "the values look normal after 1/sqrt(x)", None: "the values look normal neither as they are nor transformed",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RankedMethod(SampledMethod):
+    """A test of the medians of executions at 5 %; the size is Hodges and Lehmann's shift with its exact 95 % interval.
+
+    What is found beside it is whether Shapiro and Wilk's test takes both sides for normal, as they are or after log, 1/x or 1/sqrt(x):
+    then Student's t is to be trusted, too. Source: Kalibera 2006, ch. 3.3.
+    """
+
+    level: ClassVar[float | None] = SIGNIFICANCE
+    medians: ClassVar[bool] = True
+
+    def outcomes(self, batch: Batch) -> list[RuleOutcome]:
+        """One per sample."""
+        from perfvcs.statistics.ranks import shift
+
+        found = shift(batch.baseline, batch.target, self.stated)
+        p = self.test(batch).p.tolist()
+        rows = zip(found.centre.tolist(), found.low.tolist(), found.high.tolist(), p, _normal(batch), strict=True)
+        return [
+            RuleOutcome(gap, low, high, changed=chance < SIGNIFICANCE, p=chance, finding=finding)
+            for gap, low, high, chance, finding in rows
+        ]
+
+    @abstractmethod
+    def test(self, batch: Batch) -> Tested:
+        """Statistic and p per sample."""
+
+
+def _normal(batch: Batch) -> list[str]:
+    """The shape of both sides in words; empty if there are too few values."""
+    import numpy as np
+
+    from perfvcs.statistics.ranks import TRANSFORMS, normality
+
+    sides = normality(batch.baseline), normality(batch.target)
+    p = np.array([[side.p[name] for name in TRANSFORMS] for side in sides]).min(axis=0)
+    tested = np.isfinite(p[0])
+    accepted = [
+        next((name for name, chance in zip(TRANSFORMS, row, strict=True) if chance >= SIGNIFICANCE), None) for row in p.T.tolist()
+    ]
+    return [LOOKS_NORMAL[name] if known else "" for name, known in zip(accepted, tested.tolist(), strict=True)]
+
 
 VETO = 0.01
 VETO_APART = 0.03  # apart, nobody drew who came first: Welch's p has the level, and the veto is for what fools it altogether
@@ -112,7 +224,7 @@ def _in_turns(
     mixed = [order_of(order, known=bool(one.pair.builds)) for one, order in zip(members, orders, strict=True)]
     if not hosts:
         return _rows(difference, permuted, max(VETO, veto), widest, mixed)
-    from perfvcs.statistics.hosts import over
+    from perfvcs.statistics.sessions import over
 
     names = list(dict.fromkeys(hosts))
     found = over(difference, shift.widened, [names.index(name) for name in hosts], confidence)

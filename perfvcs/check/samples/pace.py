@@ -1,4 +1,4 @@
-"""The executions of a pair, adjusted to one pace of the machine, if that was read beside them."""
+"""Under which conditions pairs were measured: the pace of the machine, the host, and who came first."""
 
 from __future__ import annotations
 
@@ -8,11 +8,59 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perfvcs.statistics.covariate import far_apart, slope
+from perfvcs.statistics.sessions import far_apart, slope
 
 if TYPE_CHECKING:
     from perfvcs.check.case import CaseExecution, ExecutionsOfSessions, Pair
-    from perfvcs.summary import Measured
+    from perfvcs.check.samples.estimate import Estimate
+    from perfvcs.check.samples.scale import Scaled
+    from perfvcs.profile.summary import Measured
+
+
+def later(scaled: Scaled) -> list[bool] | None:
+    """Whether the target came after the baseline, for each execution in the order of the pair's sessions; None if any is not known.
+
+    None also where builds take the place of executions: each has some of either order.
+    """
+    if scaled.pair.builds:
+        return None
+    sides, found = scaled.pair.case.chosen.sides, []
+    for before, after in zip(scaled.pair.before, scaled.pair.after, strict=True):
+        for old, new in zip(before, after, strict=True):
+            first, second = sides[0][old.profile].turns.get(old.place), sides[1][new.profile].turns.get(new.place)
+            if first is None or second is None or first == second:
+                return None
+            found.append(second > first)
+    return found
+
+
+DISAGREE = 0.01  # p of the test between hosts, and q over all comparisons, from which each host's result is shown
+MOST_HOSTS = 6  # that a finding lists
+
+
+def hosts(pair: Pair) -> tuple[str, ...]:
+    """The host of each session of a pair measured in turns; empty where one host, or nobody knows which, measured all."""
+    sides = pair.case.chosen.sides
+    names = [sides[1][session[0].profile].header.worker for session in pair.after] if pair.paired else []
+    return tuple(names) if len(set(names)) > 1 else ()
+
+
+def disagreement(scaled: Scaled, result: Estimate, q: float) -> str:
+    """In words, each host's result where they differ; empty where they agree."""
+    if not (result.by_host and result.unlike <= DISAGREE and q <= DISAGREE):
+        return ""
+    from perfvcs.text.words import counted
+
+    shown = sorted(result.by_host.items(), key=lambda item: -abs(item[1] - result.theta))[:MOST_HOSTS]
+    listed = ", ".join(f"{_effect(scaled, effect)} on {name or 'this machine'}" for name, effect in sorted(shown))
+    rest = len(result.by_host) - len(shown)
+    return f"differs by host: {listed}" + (f", and {counted(rest, 'more host')}" if rest else "")
+
+
+def _effect(scaled: Scaled, effect: float) -> str:
+    relative = scaled.relative(effect)
+    return f"{effect:+.3g}" if relative is None else f"{100 * relative:+.1f} %"
+
 
 FEWEST_PACED = 8  # executions a side: of fewer the slope is not worth its degree of freedom
 

@@ -9,12 +9,10 @@ from math import frexp, inf, isinf
 from statistics import median
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.check.bounds import Undecided, explained, stated
-from perfvcs.check.method import PairMethod
-from perfvcs.check.reasons import SINGLE_EXECUTION
-from perfvcs.check.samples.clock import CLOCK_STEPS, finest_step, is_coarse, too_coarse
-from perfvcs.check.samples.scale import mean, share
-from perfvcs.check.statement import Three, direction, state
+from perfvcs.check.answer import Undecided, explained, stated
+from perfvcs.check.change import Three, direction, state
+from perfvcs.check.method import SINGLE_EXECUTION, PairMethod
+from perfvcs.check.samples.scale import CLOCK_STEPS, finest_step, is_coarse, mean, share, too_coarse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check.case import ExecutionsOfSessions, Pair
     from perfvcs.check.change import Change, Word
-    from perfvcs.summary import Measured
+    from perfvcs.profile.summary import Measured
 
 TOO_FEW_FOR_INTERVAL = "too few {}s for an interval"
 SHAPE = "the distributions differ, their centres do not"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.statistics.changepoints.confirmation import Segments
-    from perfvcs.statistics.changepoints.level import LevelEstimate
+    from perfvcs.statistics.changepoints.steps import LevelEstimate
 
 PLAUSIBLE = 6.0  # twice the logarithm of the likelihood ratio that a place may lose against the best one
 CLIP = 2.5  # standard deviations outside the levels
@@ -32,7 +32,7 @@ def described(
     not wandering.
     """
     from perfvcs.statistics.changepoints.confirmation import confirm
-    from perfvcs.statistics.changepoints.wandering import sudden
+    from perfvcs.statistics.changepoints.switching import sudden
 
     # Two steps may turn out to be closer to each other than they were found: the ends of a spike.
     moved = confirm(segments, _placed(segments, places, inflation, settled)[0], inflation, settled) if places else []
@@ -54,12 +54,10 @@ def _changes(
     """The steps and drifts at their likeliest places, which are as plausible anywhere in their ranges."""
     import numpy as np
 
-    from perfvcs.statistics.changepoints.confirmation import chances, scores
+    from perfvcs.statistics.changepoints.confirmation import batches, chances, scores
     from perfvcs.statistics.changepoints.confirmation import level as allowed
-    from perfvcs.statistics.changepoints.drift import join, ramps
-    from perfvcs.statistics.changepoints.level import level
-    from perfvcs.statistics.changepoints.longrun import batches
-    from perfvcs.statistics.changepoints.trend import SIDE, stepped
+    from perfvcs.statistics.changepoints.drift import SIDE, join, ramps, stepped
+    from perfvcs.statistics.changepoints.steps import level
 
     y, scale = segments.values, segments.scale
     bounds = [0, *moved, len(y)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.deviation import NORMAL
+from perfvcs.statistics.difference import NORMAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +61,7 @@ def warmup(runs: Sequence[ArrayLike], alike: float = EQUAL_LEVELS) -> Warmup:
 def _count(series: NDArray[np.float64], alike: float) -> int:
     import numpy as np
 
-    from perfvcs.statistics.changepoints.pelt import PENALTY, noise, segment, winsorise
+    from perfvcs.statistics.changepoints.path import PENALTY, noise, segment, winsorise
 
     n = len(series)
     if n < FEWEST_VALUES:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.statistics.multivariate.dendrogram import ClusterTree, Distance, distances, tree
 from perfvcs.statistics.multivariate.prediction import Per, cross_errors, matrix, prediction_error, target, thresholds
 from perfvcs.statistics.multivariate.redundancy import REDUNDANT_R2 as REDUNDANCY
-from perfvcs.statistics.multivariate.redundancy import redundant, varying
+from perfvcs.statistics.multivariate.redundancy import ClusterTree, Distance, distances, redundant, tree, varying
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

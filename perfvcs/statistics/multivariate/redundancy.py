@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
+
 
 REDUNDANT_R2 = 0.9  # r2 above which a counter is redundant; the paper names none, this is that of the analysis that it cites
 EQUAL_SHARES = 1e-8  # shares of unexplained variance that differ by less are equal
@@ -102,3 +104,126 @@ def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
     largest = np.abs(values).max(axis=0, initial=0.0)
     found: NDArray[np.float64] = values / np.where(largest > 0, largest, 1.0)
     return found
+
+
+Distance = Literal["correlation", "shang2015"]
+
+
+@dataclass(frozen=True)
+class ClusterTree:
+    """A dendrogram of n leaves: ``merges`` (n - 1, 2) are the two nodes that each step joins, ``heights`` (n - 1,) their distance.
+
+    Nodes below n are leaves, node n + i is what step i made. ``labels`` (n,) numbers each leaf's cluster from 0 in the order of
+    first leaves, ``score`` (n + 1,) is Calinski and Harabasz' index of each number of clusters (NaN where it is not defined).
+    """
+
+    merges: NDArray[np.int64]
+    heights: NDArray[np.float64]
+    labels: NDArray[np.int64]
+    score: NDArray[np.float64]
+
+    @property
+    def clusters(self) -> list[list[int]]:
+        """The leaves of each cluster."""
+        return [
+            [leaf for leaf, label in enumerate(self.labels) if label == number]
+            for number in range(max(self.labels, default=-1) + 1)
+        ]
+
+    @property
+    def order(self) -> list[int]:
+        """The leaves as a drawing needs them, so that no two branches cross."""
+        if not len(self.labels):
+            return []
+        found, todo = [], [2 * len(self.labels) - 2]
+        while todo:
+            node = todo.pop()
+            if node < len(self.labels):
+                found.append(node)
+            else:
+                todo += self.merges[node - len(self.labels)].tolist()[::-1]
+        return found
+
+    @property
+    def height(self) -> float:
+        """Where the tree is cut: halfway between the last merge inside a cluster and the first between two."""
+        inside = len(self.labels) - len(self.clusters)
+        below = float(self.heights[inside - 1]) if inside else 0.0
+        if inside >= len(self.heights):
+            return min(1.0, 1.1 * below) if below else 0.5
+        return (below + float(self.heights[inside])) / 2
+
+
+def distances(values: ArrayLike, distance: Distance = "correlation") -> NDArray[np.float64]:
+    """Distances (counters, counters) between the columns of finite values (times, counters), from 0 (together) to 1 (unrelated).
+
+    ``correlation`` is 1 - |rho| with Pearson's rho. ``shang2015`` is as published 1 - rho for rho >= 0, and |rho| below, so that counters
+    with a rho of -0.01 are at 0.01 and those with -1 at 1. A constant is unrelated to everything. Source: Shang et al. 2015, eq. 1.
+    """
+    import numpy as np
+
+    unit = standardised(values)
+    rho = np.clip(unit.T @ unit, -1, 1)
+    found: NDArray[np.float64] = 1 - np.abs(rho) if distance == "correlation" else np.where(rho >= 0, 1 - rho, -rho)
+    np.fill_diagonal(found, 0.0)
+    return (found + found.T) / 2
+
+
+def tree(distance: ArrayLike) -> ClusterTree:
+    """The dendrogram of a symmetric matrix of distances (n, n), average linkage, cut where Calinski and Harabasz' index is highest.
+
+    At least two clusters, which the index needs, and at most n/2: near n it rises again by chance, and a counter alone has no others
+    that could predict it. n of 0 or 1 is that many clusters, n of 2 is one. Among equal scores the fewest clusters win. Sources: Sokal,
+    Michener 1958 (scipy.cluster.hierarchy); Calinski, Harabasz 1974.
+    """
+    import numpy as np
+
+    matrix = np.asarray(distance, dtype=np.float64)
+    n = len(matrix)
+    if n < 2:
+        return ClusterTree(np.empty((0, 2), dtype=np.int64), np.empty(0), np.zeros(n, dtype=np.int64), np.full(n + 1, np.nan))
+    from scipy.cluster.hierarchy import linkage
+
+    steps = linkage(matrix[np.triu_indices(n, 1)], method="average")
+    merges, heights = steps[:, :2].astype(np.int64), steps[:, 2]
+    score = _scores(matrix, merges)
+    count = 2 + int(np.argmax(score[2 : max(n // 2, 2) + 1])) if n > 2 else 1
+    return ClusterTree(merges, heights, _labels(merges, n, count), score)
+
+
+def _scores(matrix: NDArray[np.float64], merges: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Calinski and Harabasz' index for 2 to n - 1 clusters, shape (n + 1,).
+
+    Distances stand for squared Euclidean ones, which 1 - rho is half of between standardised counters: the sum of squares of a cluster
+    of m is the sum over its pairs, divided by m.
+    """
+    import numpy as np
+
+    n = len(matrix)
+    score = np.full(n + 1, np.nan)
+    total = matrix.sum() / 2 / n
+    members: dict[int, NDArray[np.int64]] = {leaf: np.array([leaf]) for leaf in range(n)}
+    pairs = dict.fromkeys(range(n), 0.0)  # sum of distances inside each node
+    within = 0.0
+    for step, (left, right) in enumerate(merges.tolist()):
+        first, second = members.pop(left), members.pop(right)
+        members[n + step] = np.concatenate([first, second])
+        pairs[n + step] = pairs[left] + pairs[right] + float(matrix[np.ix_(first, second)].sum())
+        within += pairs[n + step] / len(members[n + step]) - pairs[left] / len(first) - pairs[right] / len(second)
+        k = n - 1 - step
+        if k >= 2:
+            spread = max(within, 0.0) / (n - k)
+            between = max(total - within, 0.0) / (k - 1)
+            score[k] = between / spread if spread > 1e-12 else np.inf if between else 0.0
+    return score
+
+
+def _labels(merges: NDArray[np.int64], n: int, count: int) -> NDArray[np.int64]:
+    """Each leaf's cluster when the last ``count - 1`` merges are undone."""
+    import numpy as np
+
+    nodes = list(range(n))
+    for step, (left, right) in enumerate(merges[: n - count].tolist()):
+        nodes = [n + step if node in (left, right) else node for node in nodes]
+    numbers: dict[int, int] = {}
+    return np.array([numbers.setdefault(node, len(numbers)) for node in nodes], dtype=np.int64)

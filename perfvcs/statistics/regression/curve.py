@@ -88,9 +88,9 @@ def shift(
     """
     import numpy as np
 
-    from perfvcs.statistics.fisher import tail
+    from perfvcs.statistics.regression.errors import pair
     from perfvcs.statistics.regression.fitting import fit
-    from perfvcs.statistics.regression.pairs import pair
+    from perfvcs.statistics.student import f_tail
 
     logs = [_log(x, y) for x, y in ((x1, y1), (x2, y2))]
     pairs = pair(logs[0][0], logs[0][1], logs[1][0], logs[1][1], group1, group2, groups)
@@ -102,7 +102,7 @@ def shift(
         explained = line.weight * offset**2 + line.spread * line.coefficients[:, 1] ** 2
         ratio = np.where(explained > 0, explained, 0.0) / 2 / line.variance
     ratio = np.where((line.variance == 0) & (explained == 0), 0.0, ratio)
-    p = np.where(line.df > 0, tail(ratio, 2, np.maximum(line.df, 1)), np.nan)
+    p = np.where(line.df > 0, f_tail(ratio, 2, np.maximum(line.df, 1)), np.nan)
     return Pooled(offset, line.coefficients[:, 1], line.centre, p, line.df, line)
 
 
@@ -170,7 +170,7 @@ def replicated(
     """
     import numpy as np
 
-    from perfvcs.statistics.hotelling import hotelling
+    from perfvcs.statistics.period import hotelling
 
     a, b = (np.stack([np.asarray(part, dtype=np.float64) for part in side], axis=-1) for side in (first, second))
     p = hotelling(a, b, paired=paired)

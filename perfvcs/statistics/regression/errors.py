@@ -6,11 +6,166 @@ divisions by zero give what is documented and never warn. Source: Stupinsky 2018
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from perfvcs.statistics.regression.condensed import running
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
+
+
+COMMON_SHARE = 0.8  # this share of either side's rows at sizes that both have: the other rows are left out
+PLACES = 50  # at most this many ranges of sizes otherwise
+ROWS_PER_BLOCK = 8  # about this many rows of both sides in each
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Columns with a row for every place (a size, or a narrow range of sizes) where both sides of a group have values.
+
+    ``x`` is the size, ``group`` the number of the group (rising, sizes rising within), ``baseline`` and ``target`` are the means,
+    ``counts`` (rows, 2) of how many values. ``difference`` is target minus baseline, corrected for sizes that do not quite agree.
+    """
+
+    x: NDArray[np.float64]
+    group: NDArray[np.intp]
+    baseline: NDArray[np.float64]
+    target: NDArray[np.float64]
+    difference: NDArray[np.float64]
+    counts: NDArray[np.intp]
+    groups: int
+
+
+def pair(
+    x1: ArrayLike, y1: ArrayLike, x2: ArrayLike, y2: ArrayLike, group1: ArrayLike | None = None, group2: ArrayLike | None = None,
+    groups: int | None = None,
+) -> Pairs:  # fmt: skip
+    """Bring the baseline's values ``y1`` at sizes ``x1`` and the target's together, for every group (numbered from 0; one without).
+
+    Where 80 % of either side's rows are at sizes that both sides have, the places are these sizes. Elsewhere they are up to 50 ranges
+    with equally many rows, and the slope of the common curve is taken out of the difference: that of the model which fits both sides
+    together best, and what it leaves by straight lines between the means of neighbouring ranges. Rows with a NaN or an infinity are
+    left out. ``ValueError`` for columns of different lengths.
+    """
+    import numpy as np
+
+    sides = [_side(x1, y1, group1), _side(x2, y2, group2)]
+    x = np.concatenate([side.size for side in sides])
+    y = np.concatenate([side.value for side in sides])
+    group = np.concatenate([side.group for side in sides])
+    side = np.repeat([0, 1], [len(side.size) for side in sides])
+    total = int(group.max(initial=-1)) + 1 if groups is None else groups
+    place = np.lexsort((x, group))
+    x, y, group, side = x[place], y[place], group[place], side[place]
+    size = np.cumsum(_edges(group, x)) - 1
+    both = (np.minimum(*_counts(size, side).T) > 0)[size]
+    rows, common = _counts(group, side, total), _counts(group[both], side[both], total)
+    exact = np.asarray((common >= COMMON_SHARE * rows).all(axis=1))
+    range_ = size
+    if not exact.all():
+        number = rows.sum(axis=1)
+        bins = np.clip(number // ROWS_PER_BLOCK, 1, PLACES)
+        within = np.arange(len(x)) - (np.cumsum(number) - number)[group]
+        range_ = np.where(exact[group], size, within * bins[group] // np.maximum(number[group], 1))
+    keep = both | ~exact[group]
+    if not keep.all():
+        x, y, group, side, range_ = x[keep], y[keep], group[keep], side[keep], range_[keep]
+    where = np.cumsum(_edges(group, range_)) - 1
+    counts = _counts(where, side)
+    middle = _mean(where, x)
+    owner = group[_edges(where)] if len(x) else group
+    rest = y - _curve(x, y, group, exact, total)
+    rest -= _along(x, where, middle, _mean(where, rest), owner, exact)
+    of = [np.flatnonzero(side == one) for one in (0, 1)]
+    places = [where[rows] for rows in of]
+    means, rests = (
+        [np.bincount(places[one], values[of[one]], len(counts)) / np.maximum(counts[:, one], 1) for one in (0, 1)]
+        for values in (y, rest)
+    )
+    fine = np.minimum(*counts.T) > 0
+    return Pairs(middle[fine], owner[fine], means[0][fine], means[1][fine], (rests[1] - rests[0])[fine], counts[fine], total)
+
+
+class _Side(NamedTuple):
+    """The usable rows of a side, each column (n,)."""
+
+    size: NDArray[np.float64]
+    value: NDArray[np.float64]
+    group: NDArray[np.intp]
+
+
+def _side(x: ArrayLike, y: ArrayLike, group: ArrayLike | None) -> _Side:
+    import numpy as np
+
+    size, value = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    number = np.zeros(size.shape, dtype=np.intp) if group is None else np.asarray(group, dtype=np.intp)
+    if not size.shape == value.shape == number.shape or size.ndim != 1:
+        raise ValueError("sizes, values and groups must be columns of equal length")
+    keep = np.isfinite(size) & np.isfinite(value)
+    return _Side(size[keep], value[keep], number[keep])
+
+
+def _edges(*columns: NDArray[np.float64] | NDArray[np.intp]) -> NDArray[np.bool_]:
+    """The indices at which runs of equal rows begin."""
+    import numpy as np
+
+    found = np.ones(len(columns[0]), dtype=bool)
+    if len(found):
+        found[1:] = np.logical_or.reduce([np.diff(column) != 0 for column in columns])
+    return found
+
+
+def _counts(number: NDArray[np.intp], side: NDArray[np.intp], total: int = 0) -> NDArray[np.intp]:
+    """How many rows of either side each number has; shape (numbers, 2)."""
+    import numpy as np
+
+    most = max(total, int(number.max(initial=-1)) + 1)
+    return np.bincount(2 * number + side, minlength=2 * most).reshape(most, 2)
+
+
+def _mean(number: NDArray[np.intp], values: NDArray[np.float64], total: int = 0) -> NDArray[np.float64]:
+    import numpy as np
+
+    return np.bincount(number, values, total) / np.maximum(np.bincount(number, minlength=total), 1)
+
+
+def _curve(
+    x: NDArray[np.float64], y: NDArray[np.float64], group: NDArray[np.intp], exact: NDArray[np.bool_], total: int
+) -> NDArray[np.float64]:
+    """The best model of both sides together at each row; 0 where the sizes agree, and nothing need be known of the curve."""
+    import numpy as np
+
+    from perfvcs.statistics.regression.choice import choose
+    from perfvcs.statistics.regression.fitting import fit
+    from perfvcs.statistics.regression.models import MODELS
+
+    found, rows = np.zeros(len(x)), ~exact[group]
+    if rows.any():
+        weights = 1 / running(np.abs(y[rows]), group[rows]) ** 2
+        best = choose(fit(x[rows], y[rows], group[rows], weights, groups=total, models=MODELS))
+        found[rows] = np.nan_to_num(best.predict(x[rows], group[rows]))
+    return found
+
+
+def _along(
+    x: NDArray[np.float64], where: NDArray[np.intp], middle: NDArray[np.float64], mean: NDArray[np.float64], owner: NDArray[np.intp],
+    exact: NDArray[np.bool_],
+) -> NDArray[np.float64]:  # fmt: skip
+    """The common curve at each row: through the means of the places, straight between neighbours and beyond the last."""
+    import numpy as np
+
+    if len(middle) < 2 or exact[owner].all():
+        return mean[where]
+    run, rise = np.diff(middle), np.diff(mean)
+    able = (np.diff(owner) == 0) & (run > 0)
+    slope = np.where(able, rise / np.where(able, run, 1.0), np.nan)
+    left, right = np.append(np.nan, slope), np.append(slope, np.nan)  # of each place
+    left, right = np.where(np.isnan(left), right, left), np.where(np.isnan(right), left, right)
+    away = x - middle[where]
+    chosen = np.nan_to_num(np.where(away < 0, left[where], right[where]))
+    return mean[where] + np.where(exact[owner[where]], 0.0, chosen * away)
 
 
 def absolute(target: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.statistics.regression.block import BLOCK_ROWS, RowBlock, blocks
 from perfvcs.statistics.regression.models import (
     FITTED_MODELS,
     FULL_QUADRATIC,
@@ -16,8 +15,7 @@ from perfvcs.statistics.regression.models import (
     parameters,
     transform,
 )
-from perfvcs.statistics.regression.parabola import parabola
-from perfvcs.statistics.regression.projection import project
+from perfvcs.statistics.regression.projection import BLOCK_ROWS, RowBlock, blocks, parabola, project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

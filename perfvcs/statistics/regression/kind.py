@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.deviation import NORMAL, medians
+from perfvcs.statistics.difference import NORMAL, medians
+from perfvcs.statistics.regression.errors import pair
 from perfvcs.statistics.regression.fitting import fit
 from perfvcs.statistics.regression.models import MODELS, SHAPED, evaluate, transform
-from perfvcs.statistics.regression.pairs import pair
-from perfvcs.statistics.regression.scatter import ScatterLaws
+from perfvcs.statistics.regression.robust import ScatterLaws
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    from perfvcs.statistics.regression.pairs import Pairs
+    from perfvcs.statistics.regression.errors import Pairs
 
     Floats = NDArray[np.float64]
 
@@ -185,7 +185,7 @@ def _chances(pairs: Pairs, weights: Floats, candidates: Sequence[KindFit]) -> Fl
     """The p of each candidate against none by the F-test, NaN where a group has too few sizes for it; shape (candidates, groups)."""
     import numpy as np
 
-    from perfvcs.statistics.fisher import tail
+    from perfvcs.statistics.student import f_tail
 
     n = np.bincount(pairs.group, minlength=pairs.groups)
     nothing = np.bincount(pairs.group, weights * pairs.difference**2, pairs.groups)
@@ -193,7 +193,7 @@ def _chances(pairs: Pairs, weights: Floats, candidates: Sequence[KindFit]) -> Fl
     squares = np.stack([candidate.squares for candidate in candidates])
     df = np.maximum(n - count, 1)
     with np.errstate(all="ignore"):
-        chance = tail(np.maximum(nothing - squares, 0.0) / squares * df / count, count, df)
+        chance = f_tail(np.maximum(nothing - squares, 0.0) / squares * df / count, count, df)
     return np.where(np.isfinite(squares) & (n > count) & (nothing > 0), chance, np.nan)
 
 

@@ -2,13 +2,137 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.statistics.regression.block import RowBlock
+
+BLOCK_ROWS = 1 << 15
+ROUNDING = 16 * 2.0**-52  # residuals below this share of their values are those of a perfect fit
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """Rows of some groups, one group after the other; ``w`` is None for weights of 1."""
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    w: NDArray[np.float64] | None
+    starts: NDArray[np.intp]
+    lengths: NDArray[np.intp]
+
+    def total(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The weighted sum per group."""
+        import numpy as np
+
+        found: NDArray[np.float64] = np.add.reduceat(rows if self.w is None else rows * self.w, self.starts)
+        return found
+
+    def spread(self, groups: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Each group's number at each of its rows."""
+        import numpy as np
+
+        return np.repeat(groups, self.lengths)
+
+    def only(self, rows: NDArray[np.bool_], lengths: NDArray[np.intp]) -> RowBlock:
+        """The rows of some of the groups, which are so long."""
+        import numpy as np
+
+        w = None if self.w is None else self.w[rows]
+        return RowBlock(self.x[rows], self.y[rows], w, np.cumsum(lengths) - lengths, lengths)
+
+    def least(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The smallest value per group."""
+        import numpy as np
+
+        found: NDArray[np.float64] = np.minimum.reduceat(rows, self.starts)
+        return found
+
+    def most(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The largest value per group."""
+        import numpy as np
+
+        found: NDArray[np.float64] = np.maximum.reduceat(rows, self.starts)
+        return found
+
+    def squares(self, residuals: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The weighted sum of squared residuals, 0 where they are but the rounding of the values."""
+        import numpy as np
+
+        found = self.total(residuals * residuals)
+        exact = self._exact if values is self.y else self.total((ROUNDING * values) ** 2)
+        return np.where(found <= exact, 0.0, found)
+
+    @cached_property
+    def _exact(self) -> NDArray[np.float64]:
+        return self.total((ROUNDING * self.y) ** 2)
+
+
+def blocks(
+    x: NDArray[np.float64], y: NDArray[np.float64], w: NDArray[np.float64] | None, counts: NDArray[np.intp]
+) -> Iterator[tuple[RowBlock, NDArray[np.intp]]]:
+    """Blocks of whole groups, with the numbers of the groups in them; groups without rows are in none."""
+    import numpy as np
+
+    present = np.flatnonzero(counts)
+    ends = np.cumsum(counts[present])
+    first = 0
+    while first < len(present):
+        begin = ends[first] - counts[present[first]]
+        last = max(first + 1, int(np.searchsorted(ends, begin + BLOCK_ROWS, side="right")))
+        rows = slice(begin, ends[last - 1])
+        lengths = counts[present[first:last]]
+        starts = np.cumsum(lengths) - lengths
+        yield RowBlock(x[rows], y[rows], None if w is None else w[rows], starts, lengths), present[first:last]
+        first = last
+
+
+FLAT = 1e-12  # of the largest square, below which squares of sizes about their straight line are rounding: there are two sizes
+
+
+class Parabola(NamedTuple):
+    """A parabola per group: ``coefficients`` (groups, 3) are NaN below three sizes, ``factors`` (groups, 3) are what their variances
+    are in units of that of the residuals, ``squares`` (groups,) the sum of squared residuals.
+    """
+
+    coefficients: NDArray[np.float64]
+    factors: NDArray[np.float64]
+    squares: NDArray[np.float64]
+
+
+def parabola(block: RowBlock) -> Parabola:
+    """Fit each group by polynomials that are orthogonal on its own sizes, which lose nothing to large sizes far from 0.
+
+    Source: Forsythe 1957, Generation and use of orthogonal polynomials for data-fitting.
+    """
+    import numpy as np
+
+    weight = block.total(np.ones(len(block.x)))
+    centre, mean = block.total(block.x) / weight, block.total(block.y) / weight
+    u, rest = block.x - block.spread(centre), block.y - block.spread(mean)
+    left = block.total(u) / weight  # the rounding of the first mean, which is that of the sizes, not of their distances
+    u -= block.spread(left)
+    centre = centre + left
+    spread = block.total(u * u)
+    slope = block.total(u * rest) / spread
+    rest -= block.spread(slope) * u
+    level, lean = spread / weight, block.total(u * u * u) / spread
+    v = u * u - block.spread(level) - block.spread(lean) * u
+    width, largest = block.total(v * v), block.most(np.abs(u)) ** 2
+    several = block.most(block.x) > -block.most(-block.x)  # the mean of equal sizes need not be exactly that size
+    bend = np.where(several & (width > weight * (FLAT * largest) ** 2), block.total(v * rest) / width, np.nan)
+    rest -= block.spread(bend) * v
+    tilt, lift = lean + 2 * centre, centre * centre + lean * centre - level  # v is x^2 - tilt x + lift
+    coefficients = [mean - slope * centre + bend * lift, slope - bend * tilt, bend]
+    factors = [1 / weight + centre**2 / spread + lift**2 / width, 1 / spread + tilt**2 / width, 1 / width]
+    return Parabola(np.stack(coefficients, axis=1), np.stack(factors, axis=1), block.squares(rest, block.y))
+
 
 MOST_ROUNDS = 60
 STEP = 2.0  # at most this change of theta times the range of u in one round

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from perfvcs.statistics.regression.level import by_size
+from perfvcs.statistics.regression.condensed import by_size
 from perfvcs.statistics.regression.models import FULL_QUADRATIC, MODELS
 
 if TYPE_CHECKING:

@@ -1,0 +1,219 @@
+"""A verdict as findings at lines: GitHub's annotations, GitLab's Code Quality, and SARIF."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import msgspec
+
+from perfvcs import __version__
+from perfvcs.check.answer import criteria
+from perfvcs.check.assignment import RULES_FILE
+from perfvcs.ci.verdict import SourcePlace
+from perfvcs.text.characters import escaped, shorten, source_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from perfvcs.check.change import Change
+    from perfvcs.ci.verdict import Alarm, CiVerdict
+    from perfvcs.jobs.config import Config
+    from perfvcs.repository import Repository
+    from perfvcs.repository.state import State
+
+
+HUNKS = 10  # of a blamed function
+
+
+class BenchmarkPlaces:
+    """The places of one comparison's benchmarks, by its configuration and what is known of the blame."""
+
+    def __init__(self, repository: Repository, config: Config, baseline: State, target: State) -> None:
+        from perfvcs.jobs import matrix
+        from perfvcs.locate.blame.search import of_pair
+
+        project = repository.project
+        self._commands = {cell.label: f"{cell.cmd} {cell.args}" for cell in matrix(config)}
+        self._names = {cell.label: cell.name for cell in matrix(config)}
+        self._files = set(project.git("ls-tree", "-r", "-z", "--name-only", target.commit).split("\0"))
+        self._blamed: Mapping[str, SourcePlace] = {
+            found.job: SourcePlace(hunk.path, max(1, hunk.new[0]), max(1, hunk.new[0] + hunk.new[1] - 1))
+            for found in sorted(of_pair(repository, baseline.commit, target.commit), key=lambda one: one.made)
+            if found.cause is not None and found.verdict in ("proved", "contributes")
+            for hunk in reversed(found.cause.hunks[:HUNKS])
+        }
+        self._text = source_lines(project.git("show", f"{target.commit}:{RULES_FILE}")) if RULES_FILE in self._files else []
+
+    def of(self, change: Change) -> SourcePlace:
+        """The place of one change."""
+        if change.job in self._blamed:
+            return self._blamed[change.job]
+        if (test := change.uid.partition("::")[0]) in self._files:
+            return SourcePlace(test)
+        for word in _words(self._commands.get(change.job, "")):
+            if (path := str(PurePosixPath(word))) in self._files:
+                return SourcePlace(path)
+        return self._of_job(change.job)
+
+    def _of_job(self, label: str) -> SourcePlace:
+        """The line of perf.toml that names a job."""
+        name = re.escape(self._names.get(label, label))
+        pattern = re.compile(rf"""\s*name\s*=\s*["']{name}["']""")
+        line = next((number for number, text in enumerate(self._text, 1) if pattern.match(text)), 1)
+        return SourcePlace(RULES_FILE, line, line)
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:  # a quotation mark alone, in what a shell is given
+        return command.split()
+
+
+OF_A_KIND, IN_ALL = 10, 50  # annotations of a kind and step, and of a job
+MESSAGE_CHARACTERS = 1000
+
+
+def workflow_commands(verdict: CiVerdict) -> list[str]:
+    """At most ten errors (of what fails the job), ten warnings (of what may), and a notice with the error receipt.
+
+    It is one of the warnings where nothing was settled, or the change touches its own judge.
+    """
+    certain = [alarm for alarm in verdict.alarms if alarm.certain]
+    others = [alarm for alarm in verdict.alarms if not alarm.certain]
+    found = [_command("error", alarm.text, alarm.place.path, alarm.place.line, alarm.place.end) for alarm in certain[:OF_A_KIND]]
+    warns = verdict.word in ("unsettled", "failed") or not verdict.report.judged_by.is_plain
+    room = OF_A_KIND - warns
+    found += [_command("warning", alarm.text, alarm.place.path, alarm.place.line, alarm.place.end) for alarm in others[:room]]
+    said = " ".join([f"{verdict.headline()}.", *verdict.receipt.lines()])
+    found.append(_command("warning" if warns else "notice", said))
+    return found[:IN_ALL]
+
+
+@contextmanager
+def obeying_nothing(say: Callable[[str], None]) -> Iterator[None]:
+    """Keep the runner from taking lines of the output for commands: names of benchmarks and what programs print are foreign."""
+    token = token_hex(16)
+    say(f"::stop-commands::{token}")
+    try:
+        yield
+    finally:
+        say(f"::{token}::")
+
+
+def _command(kind: str, text: str, path: str = "", line: int = 1, end: int = 1) -> str:
+    where = {"file": path, "line": str(line), "endLine": str(max(line, end))} if path else {}
+    properties = ",".join(f"{name}={_property(value)}" for name, value in (where | {"title": "perf ci"}).items())
+    return f"::{kind} {properties}::{_data(shorten(text, MESSAGE_CHARACTERS))}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+MOST_SARIF_RESULTS = 5000  # results that GitHub shows of a run
+RULE = {
+    "id": "performance-degradation",
+    "name": "PerformanceDegradation",
+    "shortDescription": {"text": "A benchmark became worse"},
+    "fullDescription": {"text": "A benchmark became worse than where the change began, measured in turns, beyond chance."},
+    "help": {"text": "perf show BASELINE TARGET shows it, perf blame names the function, perf accept accepts it."},
+    "defaultConfiguration": {"level": "error"},
+    "properties": {"tags": ["performance"]},
+}
+
+
+def sarif(verdict: CiVerdict) -> bytes:
+    """The log: a result per benchmark that became worse; without results where none did."""
+    receipt = verdict.receipt.lines()
+    plain = verdict.word in ("degraded", "fine") and verdict.report.judged_by.is_plain
+    notifications = [] if plain else [_notification(verdict)]
+    run = {
+        "tool": {"driver": {"name": "perfvcs", "version": __version__, "rules": [RULE]}},
+        "automationDetails": {"id": "perf-ci/"},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [{"executionSuccessful": verdict.word != "failed", "toolExecutionNotifications": notifications}],
+        "results": [_result(alarm, receipt) for alarm in verdict.alarms[:MOST_SARIF_RESULTS]],
+        "properties": {"verdict": verdict.word, "errorReceipt": receipt, "judgedBy": criteria(verdict.report.judged_by)},
+    }
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    return escaped(msgspec.json.format(msgspec.json.encode(log)).decode()).encode()
+
+
+def fingerprint(alarm: Alarm) -> str:
+    """The identity of a finding across commits: the benchmark, and the file in which it is shown."""
+    first = alarm.first
+    about = [first.job, first.uid, first.metric, alarm.place.path]
+    return hashlib.sha256(msgspec.json.encode(about)).hexdigest()
+
+
+def _result(alarm: Alarm, receipt: list[str]) -> dict[str, Any]:
+    place, first = alarm.place, alarm.first
+    where = {
+        "artifactLocation": {"uri": quote(place.path)},
+        "region": {"startLine": place.line, "endLine": max(place.line, place.end)},
+    }
+    return {
+        "ruleId": RULE["id"],
+        "ruleIndex": 0,
+        "level": "error" if alarm.certain else "warning",
+        "message": {"text": shorten(" ".join([f"{alarm.text}.", *receipt]), MESSAGE_CHARACTERS)},
+        "locations": [{"physicalLocation": where}],
+        "partialFingerprints": {"primaryLocationLineHash": f"{fingerprint(alarm)[:16]}:1"},
+        "properties": {"job": first.job, "benchmark": first.uid, "metric": first.metric, "effect": first.effect},
+    }
+
+
+def _notification(verdict: CiVerdict) -> dict[str, Any]:
+    usual = "note" if verdict.report.judged_by.is_plain else "warning"
+    level = {"failed": "error", "unsettled": "warning"}.get(verdict.word, usual)
+    return {"level": level, "message": {"text": shorten(f"{verdict.headline()}.", MESSAGE_CHARACTERS)}}
+
+
+MOST_ISSUES = 5000  # entries
+
+
+def code_quality(verdict: CiVerdict) -> bytes:
+    """A list: an entry per benchmark that became worse, and one where nothing could be settled or measured, or where the
+    change touches its own judge.
+    """
+    receipt = verdict.receipt.lines()
+    entries = [_entry(alarm, receipt) for alarm in verdict.alarms[:MOST_ISSUES]]
+    if verdict.word in ("failed", "unsettled"):
+        entries.append(_remark(verdict, verdict.word, receipt))
+    elif not verdict.report.judged_by.is_plain:
+        entries.append(_remark(verdict, "judge", receipt))
+    return escaped(msgspec.json.format(msgspec.json.encode(entries)).decode()).encode()
+
+
+def _remark(verdict: CiVerdict, word: str, receipt: list[str]) -> dict[str, Any]:
+    """About the whole of it, at the head of perf.toml."""
+    name = f"performance-{word}"
+    return {
+        "description": shorten(" ".join([f"{verdict.headline()}.", *receipt]), MESSAGE_CHARACTERS), "check_name": name,
+        "fingerprint": hashlib.sha256(name.encode()).hexdigest(), "severity": "info",
+        "location": {"path": RULES_FILE, "lines": {"begin": 1}},
+    }  # fmt: skip
+
+
+def _entry(alarm: Alarm, receipt: list[str]) -> dict[str, Any]:
+    return {
+        "description": shorten(" ".join([f"{alarm.text}.", *receipt]), MESSAGE_CHARACTERS),
+        "check_name": "performance-degradation",
+        "fingerprint": fingerprint(alarm),
+        "severity": "major" if alarm.certain else "minor",
+        "location": {"path": alarm.place.path, "lines": {"begin": alarm.place.line}},
+    }

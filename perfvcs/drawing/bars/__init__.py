@@ -1,1 +1,0 @@
-"""Bars of a job: what is under each, and their figure."""

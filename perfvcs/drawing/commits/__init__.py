@@ -1,1 +1,0 @@
-"""Figures over commits: their order and axis, levels, steps and drifts."""

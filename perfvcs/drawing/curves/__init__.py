@@ -1,1 +1,0 @@
-"""Values over sizes: the sides of a comparison, their models, and what these leave."""

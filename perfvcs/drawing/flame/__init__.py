@@ -1,1 +1,0 @@
-"""Flame graphs: one tree of all call stacks, and its boxes."""

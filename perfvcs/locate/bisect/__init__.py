@@ -1,0 +1,1 @@
+"""Which commit made a benchmark slower."""

@@ -1,0 +1,359 @@
+"""`perf bisect` from its ends to its result: what to follow, what is suspect, and the search."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
+
+from perfvcs.check.change import NothingToCompare
+from perfvcs.locate.bisect.saved import Measuring, SavedBisections, Target
+from perfvcs.locate.bisect.span import (
+    CURE,
+    TargetFilter,
+    UnmeasurableEnd,
+    brought,
+    default_ends,
+    others,
+    require_metric,
+    require_room,
+    span,
+    target_of,
+    worst,
+)
+from perfvcs.locate.bisect.suspicion import suspect, suspects
+from perfvcs.locate.sources.differences import changes
+from perfvcs.repository.state import State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfvcs.check.change import Change, Report
+    from perfvcs.jobs import Cell
+    from perfvcs.jobs.config import Config
+    from perfvcs.locate.bisect.rounds import Outcome
+    from perfvcs.locate.bisect.saved import Begun
+    from perfvcs.locate.bisect.span import Span
+    from perfvcs.locate.bisect.suspicion import SuspectCommit
+    from perfvcs.measure.executor import Make
+    from perfvcs.measure.progress import Progress
+    from perfvcs.measure.request import Request
+    from perfvcs.repository import Repository
+
+MOST_SOURCES = 6 << 20  # bytes that a search reads: some 4 s of a processor, which spare two builds
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the caller asks for: the ends (empty: the default ones), and the ``budget`` in seconds.
+
+    ``brought``: the ends are those of what a merge brought: a verdict says whether they differ.
+    """
+
+    good: str = ""
+    bad: str = ""
+    wanted: TargetFilter = field(default_factory=TargetFilter)
+    budget: float | None = None
+    delta: float | None = None
+    afresh: bool = False
+    merged: bool = False
+    brought: bool = False
+
+
+@dataclass
+class Bisection:
+    """A span with what is known of it: the target (None: nothing was measured that changed), suspects, and the outcome of measuring.
+
+    ``report`` is the verdict on the ends from which the target was chosen, if it was, among ``judged``; ``also`` changed beside it.
+    ``within`` is the bisection of what a merge brought.
+    """
+
+    span: Span
+    target: Target | None
+    suspects: list[SuspectCommit] | None
+    improvement: bool = False
+    begun: Begun | None = None
+    outcome: Outcome | None = None
+    report: Report | None = None
+    judged: list[Change] = field(default_factory=list)
+    also: list[Change] = field(default_factory=list)
+    within: Bisection | None = None
+
+    @property
+    def why(self) -> str:
+        """How it ended; ``equal`` or ``unproved`` too where the ends' verdict names nothing to follow."""
+        if self.outcome is not None:
+            return self.outcome.why
+        changes = self.judged
+        return "equal" if changes and all(change.word == "same" for change in changes) else "unproved"
+
+    def shares(self) -> list[float]:
+        """Each commit's share of the prior, by what it changes; the first is that after the good one."""
+        from perfvcs.locate.bisect.posterior import Prior
+
+        touched = None if self.suspects is None else [one.touches for one in self.suspects]
+        found: list[float] = Prior(self.span.last, touched).weights(0.0).tolist()
+        return found
+
+    @property
+    def innermost(self) -> Bisection:
+        """The one that names what is to blame: that of what a merge brought, where that holds it."""
+        return self if self.within is None or self.within.status else self.within.innermost
+
+    def parent(self, number: int) -> str:
+        """What a commit of the span is compared with: ``its parent``, or which one of a merge's."""
+        before, commit = self.span.commits[number - 1 : number + 1]
+        parents = self.span.merges.get(commit)
+        if parents is None:
+            return "its parent"
+        return f"its parent {before[:10]} ({parents.index(before) + 1} of {len(parents)})"
+
+    @property
+    def status(self) -> int:
+        """The exit status: 0 where commits are named, 4 otherwise."""
+        return 0 if self.why == "found" else 4
+
+
+def prepare(repository: Repository, asked: Asked) -> tuple[Bisection, SavedBisections]:
+    """The span, and the target as far as stored profiles tell it; nothing is measured."""
+    saved = SavedBisections(repository.home)
+    good, bad, begun = _ends(repository, asked, saved)
+    found = span(repository.project, good, bad)
+    target = begun.target if begun else None
+    report = None
+    if target is None:
+        report = _stored(repository, found)
+        chosen = worst(_fitting(report, asked.wanted), improvement=asked.wanted.improvement) if report else None
+        if chosen is not None:
+            target = _as_target(chosen, asked.wanted)
+    return Bisection(found, target, None, asked.wanted.improvement, begun, report=report), saved
+
+
+def listed(repository: Repository, config: Config, asked: Asked, progress: Progress) -> Bisection:
+    """The span with its suspects, by all that they change; nothing is measured."""
+    found, _ = prepare(repository, asked)
+    found.suspects = suspects(repository, found.span, found.target, config, progress)
+    return found
+
+
+def bisect(
+    repository: Repository, config: Config, asked: Asked, request: Request, progress: Progress, executor: Make | None = None
+) -> Bisection:
+    """Measure until it is known which commit made the difference; raises UsageError, UnmeasurableEnd and what measuring raises."""
+    from perfvcs.locate.bisect.rounds import Search, measuring
+    from perfvcs.measure.executor import LocalExecutor
+
+    executor, begin = executor or LocalExecutor, monotonic()
+    cells, config = request.apply(config)
+    found, saved = prepare(repository, asked)
+    with repository.measuring(wait=request.wait):
+        pass  # whoever has to wait, or to come again, knows it at once
+    chosen = _chosen(repository, config, found, cells, asked, request, progress, executor)
+    if chosen is None:
+        return found
+    cell, found.target = chosen
+    if found.begun is None or asked.afresh:
+        found.begun = saved.begin(found.span.good, found.span.bad, found.target, afresh=asked.afresh)
+        if found.report is not None and (session := _session(repository, found)) and session not in found.begun.sessions:
+            found.begun.sessions.insert(0, session)
+            found.begun.built = list(dict.fromkeys([found.span.good, found.span.bad, *found.begun.built]))
+    between, target = found.span, found.target
+    search = Search(
+        repository, config, cell, between, found.begun, saved, progress,
+        lambda progress: suspects(repository, between, target, config, progress, MOST_SOURCES),
+        least=0.01 if asked.delta is None else asked.delta, seed=request.seed,
+        executor=executor,
+    )  # fmt: skip
+    with measuring(repository, progress, wait=request.wait) as seen:
+        search.progress = seen
+        found.outcome = search.run(asked.budget)
+    named = found.outcome.decision.named
+    found.suspects = _looked_into(repository, between, search.suspects, named, config)
+    if asked.budget is not None:
+        asked = replace(asked, budget=max(0.0, asked.budget - (monotonic() - begin)))
+    found.within = _within(repository, config, found, asked, request, progress, executor)
+    return found
+
+
+def _looked_into(
+    repository: Repository, span: Span, known: list[SuspectCommit] | None, named: Sequence[int], config: Config
+) -> list[SuspectCommit] | None:
+    """The suspects, of which those that are named and were not read are looked into."""
+    if known is None:
+        return None
+    for number in named:
+        if not known[number - 1].read:
+            before, commit = span.commits[number - 1 : number + 1]
+            made = changes(repository.project, before, commit)
+            known[number - 1] = suspect(commit, made, None, config.overlay)
+    return known
+
+
+class _ChosenEnds(NamedTuple):
+    """Both ends as full ids, and the bisection between them that was begun and fits what is asked for."""
+
+    good: str
+    bad: str
+    begun: Begun | None
+
+
+def _ends(repository: Repository, asked: Asked, saved: SavedBisections) -> _ChosenEnds:
+    project = repository.project
+    if (
+        not asked.good
+        and not asked.bad
+        and not asked.afresh
+        and (newest := saved.unfinished())
+        and _fits(newest.target, asked.wanted)
+    ):
+        return _ChosenEnds(newest.good, newest.bad, newest)
+    if asked.good:
+        good, bad = project.resolve(asked.good), project.resolve(asked.bad or "HEAD")
+    else:
+        good, bad = default_ends(repository, asked.wanted, asked.bad or "HEAD")
+    alike = [one for one in saved.all if (one.good, one.bad) == (good, bad) and _fits(one.target, asked.wanted)]
+    return _ChosenEnds(good, bad, alike[-1] if alike and not asked.afresh else None)
+
+
+def _fits(target: Target, wanted: TargetFilter) -> bool:
+    return (
+        (not wanted.jobs or target.job in wanted.jobs or target.job.partition(" ")[0] in wanted.jobs)
+        and wanted.unit in ("", target.uid)
+        and wanted.metric in ("", target.metric)
+        and wanted.improvement == target.improvement
+    )
+
+
+def _stored(repository: Repository, span: Span) -> Report | None:
+    """The verdict on the ends from what is stored."""
+    with suppress(NothingToCompare):
+        return repository.compare(State(span.good), State(span.bad))
+    return None
+
+
+def _fitting(report: Report, wanted: TargetFilter, labels: set[str] | None = None) -> list[Change]:
+    return [
+        change
+        for change in report.comparisons
+        if (labels is None or change.job in labels)
+        and (not wanted.jobs or {change.job, change.job.partition(" ")[0]} & set(wanted.jobs))
+        and wanted.unit in ("", change.uid)
+        and wanted.metric in ("", change.metric)
+    ]
+
+
+def _as_target(change: Change, wanted: TargetFilter) -> Target:
+    return Target(change.job, "", change.uid, change.size, change.metric, change.unit, change.better, wanted.improvement)
+
+
+def _chosen(
+    repository: Repository,
+    config: Config,
+    bisection: Bisection,
+    cells: Sequence[Cell],
+    asked: Asked,
+    request: Request,
+    progress: Progress,
+    executor: Make,
+) -> tuple[Cell, Target] | None:
+    """The cell and the target: those that were followed before, that stored profiles name, or else that measuring both ends shows."""
+    if bisection.begun is not None:
+        target = bisection.begun.target
+        for cell in cells:
+            if (cell.label, cell.collector_name) == (target.job, target.collector):
+                return cell, target
+        bisection.begun = None
+    wanted, labels = asked.wanted, {cell.label for cell in cells}
+    improvement = wanted.improvement
+    chosen = worst(_fitting(bisection.report, wanted, labels), improvement=improvement) if bisection.report else None
+    if chosen is None or not chosen.paired:
+        few = bool(wanted.metric) and len(cells) == 1 and not asked.brought
+        bisection.report = _settled(repository, config, bisection.span, asked, request, progress, executor, few=few)
+        require_metric(bisection.report.comparisons, wanted)
+        fitting = _fitting(bisection.report, wanted, labels)
+        bisection.judged = fitting
+        chosen = fitting[0] if few and len(fitting) == 1 else worst(fitting, improvement=improvement)
+    if chosen is None:
+        return None
+    assert bisection.report is not None
+    bisection.also = others(bisection.report, chosen, improvement=improvement)
+    return target_of(chosen, cells, improvement=improvement)
+
+
+def _settled(
+    repository: Repository, config: Config, between: Span, asked: Asked, request: Request, progress: Progress, executor: Make,
+    *, few: bool,
+) -> Report:  # fmt: skip
+    """The verdict on the ends, measured in turns for that; a ``few`` pairs do where what to follow is known."""
+    from perfvcs.locate.bisect.decision import FIRST_PAIRS
+    from perfvcs.measure.campaign import settle
+
+    ends = State(between.good), State(between.bad)
+    progress.say(f"measuring {between.good[:10]} and {between.bad[:10]} in turns: is there a difference?")
+    request = replace(request, executions=FIRST_PAIRS) if few else request
+    outcome, session = settle(repository, config, ends, request, progress, asked.delta, executor=executor)
+    try:
+        return repository.compare(*ends, delta=asked.delta, session=session)
+    except NothingToCompare:
+        if not outcome.failures:
+            raise
+        require_room(repository.home, [failure.reason for failure in outcome.failures])
+        names = " and ".join(dict.fromkeys(failure.version for failure in outcome.failures))
+        raise UnmeasurableEnd(f"{names} cannot be measured (see above): {CURE}") from None
+
+
+def _session(repository: Repository, bisection: Bisection) -> Measuring | None:
+    """The newest session in which the ends alone were measured in turns: its pairs count."""
+    assert bisection.target is not None
+    ends = [bisection.span.good, bisection.span.bad]
+    for one in reversed(repository.index.measured(ends)):
+        header = one.header
+        alike = (header.job.label, header.job.collector) == (bisection.target.job, bisection.target.collector)
+        if alike and header.design.versions == ends and header.dirty is None:
+            return Measuring(header.collected.session, "pair")
+    return None
+
+
+def _within(
+    repository: Repository,
+    config: Config,
+    bisection: Bisection,
+    asked: Asked,
+    request: Request,
+    progress: Progress,
+    executor: Make,
+) -> Bisection | None:
+    """The bisection of what the only commit that is named brought as a merge, if it is one.
+
+    What came by its first parent is always searched, by the others if that is asked for.
+
+    Of several that are asked for, the first with a culprit, else the last.
+    """
+    assert bisection.outcome is not None and bisection.target is not None
+    named, target = bisection.outcome.decision.named, bisection.target
+    if len(named) != 1:
+        return None
+    merge = bisection.span.commits[named[0]]
+    wanted = replace(asked.wanted, jobs=(target.job,), unit=target.uid, metric=target.metric)
+    request = replace(request, jobs=(target.job,))
+    found = None
+    for good, bad in brought(repository.project, bisection.span, named[0], everything=asked.merged):
+        ends = f"{good[:10]} to {bad[:10]}"
+        progress.say(f"{merge[:10]} is a merge: bisecting what it brought, {ends}")
+        again = replace(asked, good=good, bad=bad, wanted=wanted, brought=True)
+        try:
+            found = bisect(repository, config, again, request, progress, executor)
+        except UnmeasurableEnd as error:
+            progress.fail(f"what {merge[:10]} brought cannot be searched: {error}")
+            continue
+        if found.status == 0:
+            break
+    return found
+
+
+def describe_target(target: Target) -> str:
+    """The benchmark's name for people."""
+    from perfvcs.check.text import labelled
+
+    return labelled(target.job, target.uid, target.size)

@@ -1,0 +1,365 @@
+"""A bisection that measures: sessions of blocks as ``decide`` asks for them, every one of them stored, until the commit is known."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from perfvcs.locate.bisect.decision import Decision, NextStep, StoppingRules, decide
+from perfvcs.locate.bisect.posterior import Prior
+from perfvcs.locate.bisect.saved import KeptSites, Measuring, SessionSites
+from perfvcs.locate.bisect.seen import Seen, SeenBlock
+from perfvcs.locate.bisect.span import CURE, UnmeasurableEnd, require_room
+from perfvcs.locate.bisect.suspicion import TIME_METRICS, Counting, counting, pays, stored_levels
+from perfvcs.measure.campaign import CampaignOutcome, kept, sites_of
+from perfvcs.measure.campaign import versions as versions_of
+from perfvcs.measure.executor import LocalExecutor, Make
+from perfvcs.measure.journal import Identity
+from perfvcs.measure.request import Request
+from perfvcs.measure.session import Session
+from perfvcs.profile.summary import Measured
+from perfvcs.repository.state import State
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.jobs import Cell
+    from perfvcs.jobs.config import Config
+    from perfvcs.locate.bisect.evidence import Evidence
+    from perfvcs.locate.bisect.saved import Begun, SavedBisections
+    from perfvcs.locate.bisect.span import Span
+    from perfvcs.locate.bisect.suspicion import Guide, SuspectCommit
+    from perfvcs.measure.progress import Progress
+    from perfvcs.repository import Repository
+
+
+PROVING = 300.0  # seconds for which quick benchmarks may go on where many noisy executions show little
+FEWEST_GUIDED = 8  # commits: of fewer, blocks are quicker
+COUNTED_MORE = 4  # commits that are counted beyond those that halving takes: the ends, and two neighbours
+
+
+@dataclass
+class Outcome:
+    """How a bisection ended: ``why`` as in ``NextStep``, or ``budget``; ``executions`` with all that was measured for it before.
+
+    ``values`` has the mean of each commit by its number, ``sides`` those of the parent and the commit where the two were measured in turns.
+    ``guide`` is what counts of instructions say, if they were taken and differ.
+    """
+
+    decision: Decision
+    why: str
+    evidence: Evidence
+    logarithmic: bool
+    blocks: int
+    executions: int
+    values: Mapping[int, float]
+    sides: Mapping[int, tuple[float, float]]
+    guide: Guide | None = None
+
+
+@dataclass
+class Lane:
+    """A session of a search that is open: its step, the numbers of its commits, and what it has measured."""
+
+    step: NextStep
+    numbers: list[int]
+    session: Session
+    stack: ExitStack
+    blocks: list[SeenBlock] = field(default_factory=list)
+
+
+class Search:
+    """Measures one cell on the commits of a span.
+
+    ``begun`` is kept up to date, so that another call goes on where this one ended. ``read`` gives
+    the ``suspects``, once the ends seem to differ.
+    """
+
+    def __init__(
+        self, repository: Repository, config: Config, cell: Cell, span: Span, begun: Begun, saved: SavedBisections,
+        progress: Progress, read: Callable[[Progress], list[SuspectCommit] | None], *,
+        least: float = 0.01, seed: int | None = None,
+        executor: Make = LocalExecutor,
+    ) -> None:  # fmt: skip
+        self.repository, self.config, self.span, self.begun, self.saved = repository, config, span, begun, saved
+        # a fresh checkout is compared with others that have run: its first execution is slower, unless its values repeat anyway
+        warmup = cell.warmup if cell.exact else max(1, cell.warmup)
+        self.cell = replace(cell, executions=1, binaries=1, auto=None, warmup=warmup)
+        self.progress, self.seed, self.least, self.executor = progress, seed, least, executor
+        self.suspects: list[SuspectCommit] | None = None
+        self._read: Callable[[Progress], list[SuspectCommit] | None] | None = read
+        self.seen = Seen(span, begun, exact=self.cell.exact)
+        self.levels: dict[int, float] | None = None
+        self.kept = KeptSites()
+        self.guide: Guide | None = None
+        self._guided = False
+
+    def run(self, budget: float | None = None) -> Outcome:
+        """Go on until the decision says that it ended, or after a ``budget`` of seconds."""
+        begin, before = time.monotonic(), self.begun.seconds
+        deadline = None if budget is None else begin + budget
+        self.seen.recall(self.repository.index)
+        self.begun.ended = ""
+        if self.begun.counted:  # asked again, a search that ended says the same
+            self.guide = self._counting().guide()
+        try:
+            with self.kept.stack:
+                decision = self._informed()
+                while not _is_over(deadline):
+                    if self._takes_counts(decision):
+                        self._count()
+                    elif decision.step.what == "ended":
+                        break
+                    else:
+                        self._announce(decision)
+                        self._measure(decision, deadline)
+                    decision = self._informed()
+        finally:
+            self.begun.seconds = before + time.monotonic() - begin
+            self.saved.write()
+        why = decision.step.why or "budget"
+        self.begun.ended = "" if why == "budget" else why
+        self.saved.write()
+        return Outcome(
+            decision,
+            why,
+            self.seen.evidence(),
+            self.seen.is_logarithmic(),
+            len(self.seen.blocks),
+            sum(self.seen.counts().values()),
+            self.seen.values(),
+            self.seen.sides(),
+            self.guide,
+        )
+
+    # -- what is known --------------------------------------------------------------------------------------------------------------
+
+    def _informed(self) -> Decision:
+        """The decision by what commits change, too; read between sessions, which are to be quiet."""
+        decision = self._decide()
+        if self._read is None or decision.belief is None:
+            return decision
+        self.suspects, self._read = self._read(self.progress), None
+        return self._decide()
+
+    def _decide(self) -> Decision:
+        least = self.least
+        if not self.seen.is_logarithmic():
+            least *= max(abs(value) for block in self.seen.blocks for value in block.values)
+        quick = int(PROVING * len(self.seen.blocks) / self.begun.seconds) if self.begun.seconds else 0
+        rules = StoppingRules(least, max(StoppingRules.most_pairs, quick), max(StoppingRules.most_blocks, quick))
+        return decide(self.seen.evidence(), self._weights, rules)
+
+    def _weights(self, effect: float) -> NDArray[np.float64]:
+        """The commits' shares of the prior, by the difference of the ends."""
+        if self.levels is None and self.seen.series[0]:
+            own = {one.session for one in self.begun.sessions}
+            self.levels = stored_levels(self.repository, self.span, self.begun.target, *self.seen.series, own)
+        touched = None if self.suspects is None else [one.touches for one in self.suspects]
+        levels = self.levels or {} if self.seen.is_logarithmic() else {}
+        return Prior(self.span.last, touched, levels, self.guide).weights(effect)
+
+    # -- measuring ------------------------------------------------------------------------------------------------------------------
+
+    def _announce(self, decision: Decision) -> None:
+        """Say what comes next."""
+        step, names = decision.step, self.span.commits
+        if step.what == "pair":
+            text = f"{names[0][:10]} and {names[-1][:10]}, in turns"
+        elif step.what == "confirm":
+            text = f"{names[step.commit][:10]} against its parent, in turns"
+        else:
+            candidates = sorted({one.commit for one in self._at_once(decision)})
+            text = f"{' and '.join(names[commit][:10] for commit in candidates)}{self._left(decision)}"
+        self.progress.say(f"measuring {text}")
+
+    def _left(self, decision: Decision) -> str:
+        """How many commits are open, and how many more are to be built for that."""
+        from perfvcs.text.quantity import duration
+        from perfvcs.text.words import counted
+
+        if decision.belief is None:
+            return ""
+        builds, blocks = remaining(decision, self.seen.evidence())
+        per = self.begun.seconds / len(self.seen.blocks) if self.seen.blocks and self.begun.seconds else 0.0
+        left = f", {duration(max(1.0, per * blocks))} left" if per else ""
+        return f" ({counted(len(decision.belief.range()), 'commit')} in question, {counted(builds, 'build')} to come{left})"
+
+    def _takes_counts(self, decision: Decision) -> bool:
+        """Whether counts of instructions are to guide the search from here on, or to say where else to look if times show nothing."""
+        unproved = decision.step.why == "unproved"
+        if (
+            self._guided
+            or not (decision.step.what == "block" or unproved)
+            or self.span.last < FEWEST_GUIDED
+            or self.begun.target.metric not in TIME_METRICS
+        ):
+            return False
+        builds, ahead = (self.span.last.bit_length(), 0) if unproved else remaining(decision, self.seen.evidence())
+        seconds = self.seen.mean([value for block in self.seen.blocks for value in block.values])
+        # what is ahead is a guess: at the latest it pays where as much was measured without
+        return bool(self.begun.counted) or pays(seconds, builds + COUNTED_MORE, max(ahead, len(self.seen.blocks)))
+
+    def _count(self) -> None:
+        """Count the instructions of commits until these say where to look."""
+        self._guided = True
+        cell = counting(self.cell, self.begun.target)
+        if cell is None:
+            return
+        self.progress.say("counting instructions, which repeat exactly, to see where to look")
+        begin, before = time.monotonic(), self.begun.seconds
+
+        def count(numbers: Sequence[int]) -> dict[int, float]:
+            found = self._counted(cell, numbers)
+            self.begun.counted |= {self.span.commits[number]: value for number, value in found.items()}
+            self.begun.seconds = before + time.monotonic() - begin
+            self.saved.write()
+            return found
+
+        self.guide = self._counting(count).run()
+
+    def _counting(self, count: Callable[[Sequence[int]], dict[int, float]] = lambda _: {}) -> Counting:
+        """The search by counts from those that were taken."""
+        known = {self.seen.numbers[commit]: value for commit, value in self.begun.counted.items() if commit in self.seen.numbers}
+        sign = -1 if self.begun.target.improvement else 1
+        return Counting(self.span.last, known, self.seen.skipped, self._weights, sign, count)
+
+    def _counted(self, cell: Cell, numbers: Sequence[int]) -> dict[int, float]:
+        """The instructions of one execution of each of some commits, of those that run."""
+        from perfvcs.locate.blame.laboratory import Quiet, level
+
+        states = [State(self.span.commits[number]) for number in numbers]
+        versions = versions_of(self.repository, states, Request(committed=True))
+        sites = SessionSites(sites_of(self.repository, self.config, [self.cell, cell], versions), self.kept)
+        with Session(sites, Quiet(self.progress), Identity.new(self.seed)) as session:
+            self.begun.built += [state.commit for state in states if state.commit not in self.begun.built]
+            session.begin({0: 1})
+            session.warm_up({0: 1})  # without counting: Python compiles what it imports
+            session.begin({1: 1})
+            session.run({1: 1})
+            by_commit = {profile.commit: level(profile) for profile in session.profiles()}
+        self._skip(session, numbers, ends=False)
+        found = {number: by_commit.get(self.span.commits[number], []) for number in numbers}
+        return {number: values[0] for number, values in found.items() if values and values[0] > 0}
+
+    def _measure(self, decision: Decision, deadline: float | None) -> None:
+        """Sessions, as long as the next commits to be measured are among theirs: one, or one for each of several candidates on hosts."""
+        begin, before, earlier = time.monotonic(), self.begun.seconds, list(self.seen.blocks)
+        lanes: dict[NextStep, Lane] = {}
+        opened: list[Lane] = []
+        try:
+            with ExitStack() as stack:
+                while decision.step in lanes or not lanes:
+                    wanted = self._at_once(decision)
+                    for step in [step for step in lanes if step not in wanted]:
+                        lanes.pop(step).stack.close()
+                    for step in wanted:
+                        if step not in lanes:
+                            lanes[step] = self._open(step, wanted[step], stack)
+                            opened.append(lanes[step])
+                    self._run(lanes, wanted)
+                    self.seen.blocks = earlier + [block for lane in opened for block in lane.blocks]
+                    if not all(lane.blocks for lane in lanes.values()) or _is_over(deadline):
+                        return
+                    decision = self._decide()
+        finally:
+            self.begun.seconds = before + time.monotonic() - begin
+
+    def _at_once(self, decision: Decision) -> dict[NextStep, int]:
+        """How many blocks of which steps run at the same time: as many as hosts take the time of one."""
+        width = self.executor.width
+        if decision.step.what != "block" or width == 1:
+            return {decision.step: width}
+        from perfvcs.locate.bisect.decision import together
+
+        return Counter(NextStep("block", commit) for commit in together(self.seen.evidence(), decision, width))
+
+    def _open(self, step: NextStep, blocks: int, stack: ExitStack) -> Lane:
+        """Begin a session of a step; what it gives is stored when its own stack, or this one, is closed."""
+        numbers = self.seen.commits(step.what, step.commit)
+        states = [State(self.span.commits[number]) for number in numbers]
+        versions = versions_of(self.repository, states, Request(committed=True))
+        sites = SessionSites(sites_of(self.repository, self.config, [self.cell], versions), self.kept)
+        identity = Identity.new(self.seed)
+        outcome = CampaignOutcome()
+        about = Measuring(identity.session, step.what, self.span.commits[step.commit] if step.commit else "")
+        self.begun.sessions.append(about)
+        self.saved.write()
+        own = stack.enter_context(ExitStack())
+        own.callback(lambda: None if outcome.profiles else self.begun.sessions.remove(about))
+        session = own.enter_context(Session(sites, self.progress, identity, executor=self.executor))
+        own.enter_context(kept(self.repository, session, outcome))
+        self.begun.built += [state.commit for state in states if state.commit not in self.begun.built]
+        session.begin({0: blocks})
+        session.warm_up({0: blocks})
+        return Lane(step, numbers, session, own)
+
+    def _run(self, lanes: Mapping[NextStep, Lane], wanted: Mapping[NextStep, int]) -> None:
+        """Blocks of all sessions at the same time; a commit that fails is skipped."""
+        running = []
+        for step, blocks in wanted.items():
+            if lanes[step].blocks:
+                lanes[step].session.begin({0: blocks})
+            running.append(lanes[step].session.running({0: blocks}))
+        for _ in zip_longest(*running):
+            pass
+        for lane in lanes.values():
+            profiles = lane.session.so_far(0)
+            if profiles is None:
+                lane.blocks = []
+                self._skip(lane.session, lane.numbers, ends=True)
+                continue
+            measured = [Measured.of(one) for side in profiles for one in side]
+            lane.blocks = self.seen.read(measured, lane.step.what, lane.step.commit)
+            if not lane.blocks:
+                raise UnmeasurableEnd(
+                    f"{self.begun.target.job} reports no usable {self.begun.target.metric}: name another --metric"
+                )
+
+    def _skip(self, session: Session, numbers: Sequence[int], *, ends: bool) -> None:
+        """Take commits that failed out; raises UnmeasurableEnd for one of the ``ends``, FullDisk."""
+        own = ("", self.cell.collector_name)  # a collector that only guides may fail
+        reasons = {failure.version: failure.reason for failure in session.failures if failure.collector in own}
+        require_room(self.repository.home, reasons.values())
+        for number, version in zip(numbers, session.versions, strict=True):
+            if version.name not in reasons:
+                continue
+            if 0 < number < self.span.last:
+                self.begun.skipped[version.commit] = reasons[version.name]
+            elif ends:
+                end = "GOOD" if number == 0 else "BAD"
+                raise UnmeasurableEnd(f"{end} {version.name} cannot be measured (see above): {CURE}")
+        self.saved.write()
+
+
+def remaining(decision: Decision, evidence: Evidence) -> tuple[int, int]:
+    """About how many more builds and blocks a bisection takes: bits that are open, by what one block tells of them."""
+    from math import ceil, log2
+
+    belief = decision.belief
+    assert belief is not None
+    shares = [float(share) for share in belief.jump / belief.jump.sum() if share > 0]
+    bits = -sum(share * log2(share) for share in shares)
+    ratio = (belief.effect / belief.error) ** 2 / len(evidence.pairs) if belief.error else float("inf")
+    per_block = min(1.0, ratio / 4)
+    return ceil(bits - 0.5) if bits > 0.5 else 0, ceil((bits + 3) / max(per_block, 0.02))
+
+
+def _is_over(deadline: float | None) -> bool:
+    return deadline is not None and time.monotonic() >= deadline
+
+
+@contextmanager
+def measuring(repository: Repository, progress: Progress, *, wait: bool) -> Iterator[Progress]:
+    """The right to measure, seen by others."""
+    from perfvcs.locate.blame.laboratory import Once
+    from perfvcs.measure.announcement import announced
+
+    with announced(repository.home, (), progress) as seen, repository.measuring(wait=wait):
+        yield Once(seen)

@@ -1,0 +1,227 @@
+"""What a bisection is about: its ends, its target, and the commits between."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from perfvcs.check.change import NothingToCompare
+from perfvcs.check.text import benchmark, labelled
+from perfvcs.errors import CURES, PerfError, UsageError, disk_is_full, nearest
+from perfvcs.git.ancestry import way
+from perfvcs.git.command import GitError
+from perfvcs.jobs import matrix
+from perfvcs.locate.bisect.saved import Target
+from perfvcs.repository.state import State
+from perfvcs.text.words import Named, meant, metric
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from perfvcs.check.change import Change, Report
+    from perfvcs.git.project import Project
+    from perfvcs.jobs import Cell
+    from perfvcs.jobs.config import Config
+    from perfvcs.repository import Repository
+
+
+MOST_COMMITS = 100_000
+
+
+@dataclass(frozen=True)
+class Span:
+    """``commits`` are full ids, the good one first, the bad one last; each is a parent of the next.
+
+    ``merges``: the parents of those behind the good one that have several.
+    """
+
+    commits: tuple[str, ...]
+    merges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def good(self) -> str:
+        """The good end."""
+        return self.commits[0]
+
+    @property
+    def bad(self) -> str:
+        """The bad end."""
+        return self.commits[-1]
+
+    @property
+    def last(self) -> int:
+        """The number of the bad end; the good one has 0."""
+        return len(self.commits) - 1
+
+    def beside(self, number: int) -> tuple[str, ...]:
+        """The parents of a merge that are not on the span, in git's order; () of another commit."""
+        parents = self.merges.get(self.commits[number], ())
+        return tuple(parent for parent in parents if parent != self.commits[number - 1])
+
+
+def span(project: Project, good: str, bad: str) -> Span:
+    """The span between two commits (full ids), by first parents as far as these lead to ``good``.
+
+    Raises UsageError where the good one is not an ancestor of the bad one.
+    """
+    if good == bad:
+        raise UsageError(f"both ends are {good[:10]}: name two commits, the better one first")
+    found = way(project, good, bad)
+    if not found:
+        raise UsageError(_unrelated(project, good, bad))
+    if len(found) > MOST_COMMITS:
+        ends = f"{good[:10]} and {bad[:10]}"
+        raise UsageError(f"{len(found):,} commits lie between {ends}: name ends closer to each other")
+    merges = {one.commit: one.parents for one in found if len(one.parents) > 1}
+    return Span((good, *(one.commit for one in found)), merges)
+
+
+def brought(project: Project, between: Span, number: int, *, everything: bool) -> list[tuple[str, str]]:
+    """The ends of what a merge brought: for each parent beside, where the lines part, and the parent.
+
+    Without ``everything``, only what came by its first parent. A parent that brought nothing, or has
+    no ancestor in common, has none.
+    """
+    found, on = [], between.commits[number - 1]
+    for tip in between.beside(number):
+        if everything or tip == between.merges[between.commits[number]][0]:
+            with suppress(GitError):
+                base = project.git("merge-base", on, tip)
+                if base != tip:
+                    found.append((base, tip))
+    return found
+
+
+def _unrelated(project: Project, good: str, bad: str) -> str:
+    what = f"{good[:10]} is not an ancestor of {bad[:10]}"
+    if way(project, bad, good):
+        return f"{what} but the other way round: perf bisect {bad[:10]} {good[:10]}"
+    if project.shallow:
+        return f"{what} in this shallow clone: get the rest with `git fetch --unshallow`"
+    try:
+        base = project.git("merge-base", good, bad)
+    except GitError:
+        return f"{what}, and they have no common ancestor: name two commits of one line"
+    return f"{what}: from where their lines part it is perf bisect {base[:10]} {bad[:10]}"
+
+
+ANCESTORS = 60  # measured ones that are compared with the bad end
+CURE = "name a commit on which the benchmark runs; its own files that old commits do not have go into `overlay` of perf.toml"
+
+
+class FullDisk(PerfError):
+    """Commits could not be measured because the disk is full, which says nothing of them."""
+
+
+class UnmeasurableEnd(PerfError):
+    """One of the ends cannot be measured, so that nothing can be compared with it."""
+
+    exit_code = 5
+
+
+def require_room(home: Path, reasons: Iterable[str]) -> None:
+    """Raise FullDisk where something failed for one of the ``reasons`` on a disk without room: it is not the commit that fails."""
+    lacking = os.strerror(errno.ENOSPC)
+    if any(lacking in reason or disk_is_full(home) for reason in reasons):
+        raise FullDisk(CURES[errno.ENOSPC])
+
+
+@dataclass(frozen=True)
+class TargetFilter:
+    """What the caller restricts the target to; empty: whatever changed most."""
+
+    jobs: tuple[str, ...] = ()
+    unit: str = ""
+    metric: str = ""
+    improvement: bool = False
+
+    def fits(self, change: Change, labels: set[str]) -> bool:
+        """Whether a change may be the target; ``labels`` are those of the jobs that are measured."""
+        return (
+            change.job in labels
+            and (not self.unit or change.uid == self.unit)
+            and (not self.metric or change.metric == self.metric)
+        )
+
+
+def resolved(repository: Repository, config: Config, wanted: TargetFilter) -> TargetFilter:
+    """The same with whole names, where parts are given; what is not stored yet stays as it is. Raises UsageError."""
+    labels = tuple(dict.fromkeys(cell.label for cell in matrix(config, wanted.jobs))) if wanted.jobs else ()
+    if not (wanted.unit or wanted.metric):
+        return replace(wanted, jobs=labels)
+    lines = [line for line in repository.index.lines().values() if not labels or line.job.label in labels]
+    units = list(dict.fromkeys((line.uid, labelled(line.job.label, line.uid, None)) for line in lines))
+    found = {units[place][0] for place in meant(wanted.unit, [Named([uid], [title]) for uid, title in units], "unit")}
+    unit = found.pop() if len(found) == 1 else wanted.unit
+    return replace(wanted, jobs=labels, unit=unit, metric=metric(wanted.metric, (line.metric for line in lines)) or wanted.metric)
+
+
+def default_ends(repository: Repository, wanted: TargetFilter, bad: str) -> tuple[str, str]:
+    """The ends where only the bad one or none is named: around the newest step of the history, else from the newest better ancestor."""
+    if step := _step(repository, wanted, bad):
+        return step
+    project = repository.project
+    commit = project.resolve(bad)
+    for ancestor in islice(repository.measured_ancestors(commit), ANCESTORS):
+        with suppress(NothingToCompare):
+            report = repository.compare(State(ancestor), State(commit))
+            if worst([change for change in report.changes if wanted.fits(change, {change.job})], improvement=wanted.improvement):
+                return ancestor, commit
+    what = "worse" if wanted.improvement else "better"
+    raise UsageError(f"no measured ancestor of {commit[:10]} is known to be {what}: name one, perf bisect GOOD {bad}")
+
+
+def _step(repository: Repository, wanted: TargetFilter, bad: str) -> tuple[str, str] | None:
+    """The commit before the newest step of the history in the direction asked for, and the last that it may be."""
+    from perfvcs.history.overview import overview_of
+
+    direction = "improvement" if wanted.improvement else "degradation"
+    overview = overview_of(repository, [bad] if bad != "HEAD" else [], metric=wanted.metric)
+    for finding in overview.findings:
+        line = finding.line
+        named = not wanted.jobs or {line.job.name, line.job.label} & set(wanted.jobs)
+        if finding.direction == direction and not finding.drift and named and wanted.unit in ("", line.uid):
+            with suppress(UsageError):
+                return repository.project.resolve(f"{finding.first}^"), finding.last
+    return None
+
+
+def worst(changes: Iterable[Change], *, improvement: bool = False) -> Change | None:
+    """The largest change for the worse (or better) that is known, those measured in turns before others."""
+    word = "improvement" if improvement else "degradation"
+    known = [change for change in changes if change.word == word and change.effect is not None]
+    return max(known, key=lambda change: (change.paired, abs(change.effect or 0.0)), default=None)
+
+
+def target_of(change: Change, cells: Sequence[Cell], *, improvement: bool = False) -> tuple[Cell, Target]:
+    """The cell that measures what a change is about."""
+    named = [cell for cell in cells if cell.label == change.job]
+    # programs may report metrics of their own, of which their collector does not know
+    for cell in sorted(named, key=lambda cell: change.metric not in cell.collector.metrics):
+        about = Target(
+            cell.label, cell.collector_name, change.uid, change.size, change.metric, change.unit, change.better, improvement
+        )
+        return cell, about
+    raise UsageError(f"{benchmark(change)} is no longer a job of perf.toml: add it, or name another job")
+
+
+def others(report: Report, chosen: Change, *, improvement: bool = False) -> list[Change]:
+    """The other benchmarks that changed in the same direction."""
+    word = "improvement" if improvement else "degradation"
+    return [change for change in report.changes if change.word == word and change != chosen]
+
+
+def require_metric(changes: Sequence[Change], wanted: TargetFilter) -> None:
+    """Refuse a metric or unit that nothing has."""
+    for name, given, known in (
+        ("metric", wanted.metric, {change.metric for change in changes}),
+        ("unit", wanted.unit, {change.uid for change in changes}),
+    ):
+        if given and changes and given not in known:
+            raise UsageError(f"no {name} is called `{given}`{nearest(given, sorted(known))}")

@@ -1,0 +1,1 @@
+"""Which function made a benchmark slower, and which slowdowns would be noticed."""

@@ -1,0 +1,237 @@
+"""What `perf blame` found: a document, and what an experiment proves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+ENOUGH_SHARE = 0.2  # the share of the effect by which the auxiliary version may miss the level, whatever delta is
+SMALLEST_SHARE = 0.1  # a smaller share of the effect is not a contribution
+LEVEL = 0.95  # of the intervals
+
+ProofWord = Literal["proved", "contributes", "not proved", "open"]
+
+
+class VersionValues(msgspec.Struct, frozen=True):
+    """Values of the versions a, b and auxiliary, one per execution; of a deterministic metric one is enough."""
+
+    a: list[float]
+    b: list[float]
+    auxiliary: list[float] = []
+
+    @property
+    def exact(self) -> bool:
+        """Whether there is nothing to average."""
+        return len(self.a) == 1
+
+
+class Experiment(msgspec.Struct, frozen=True):
+    """The outcome: ``share`` of the effect that is gone without the change, with its interval, and the verdict.
+
+    ``open``: more executions would decide it.
+    """
+
+    word: ProofWord
+    share: float
+    low: float
+    high: float
+
+
+class RelativeEffect(msgspec.Struct, frozen=True):
+    """The relative difference of two versions, and its interval; ``real``: it is neither chance nor below delta."""
+
+    value: float
+    low: float
+    high: float
+    real: bool
+
+
+class _MeanInterval(NamedTuple):
+    mean: float
+    low: float
+    high: float
+
+
+def effect(a: Sequence[float], b: Sequence[float], delta: float, *, exact: bool) -> RelativeEffect:
+    """The difference of b from a, relative to a; values of one place in both lists are of one block.
+
+    >>> effect([100], [150], 0.01, exact=True)
+    RelativeEffect(value=0.5, low=0.5, high=0.5, real=True)
+    """
+    value, low, high = _interval([y / x - 1 for x, y in zip(a, b, strict=True)], exact=exact)
+    return RelativeEffect(value, low, high, abs(value) >= delta and (low > 0 or high < 0))
+
+
+def judge(levels: VersionValues, delta: float) -> Experiment:
+    """Whether the version without the change has the level of a.
+
+    ``proved``: it has, within ``delta`` and within a fifth of the effect. ``contributes``: a part of the effect, or more than all of it,
+    is gone. An interval that allows both is ``open``, unless values are exact.
+
+    >>> judge(VersionValues([100], [112], [100.1]), 0.01).word, judge(VersionValues([100], [112], [106]), 0.01).word
+    ('proved', 'contributes')
+    >>> judge(VersionValues([100], [112], [112]), 0.01).word
+    'not proved'
+    """
+    whole = sum(y / x - 1 for x, y in zip(levels.a, levels.b, strict=True)) / len(levels.a)
+    rest, low, high = _interval([z / x - 1 for x, z in zip(levels.a, levels.auxiliary, strict=True)], exact=levels.exact)
+    if not whole:
+        return Experiment("not proved", 0.0, 0.0, 0.0)
+    shares = sorted((1 - low / whole, 1 - high / whole))
+    share = 1 - rest / whole
+    near = min(delta / abs(whole), ENOUGH_SHARE) if delta else ENOUGH_SHARE
+    if levels.exact:
+        word: ProofWord = "proved" if abs(1 - share) <= near else "contributes" if share >= SMALLEST_SHARE else "not proved"
+    elif shares[0] >= 1 - ENOUGH_SHARE and shares[1] <= 1 + ENOUGH_SHARE:
+        word = "proved"
+    elif shares[1] < SMALLEST_SHARE:
+        word = "not proved"
+    elif shares[0] >= SMALLEST_SHARE and (shares[1] < 1 - ENOUGH_SHARE or shares[0] > 1 + ENOUGH_SHARE):
+        word = "contributes"
+    else:
+        word = "open"
+    return Experiment(word, share, *shares)
+
+
+def _interval(values: Sequence[float], *, exact: bool) -> _MeanInterval:
+    """The mean of values, and the interval that holds it by Student's t."""
+    mean = sum(values) / len(values)
+    if exact:
+        return _MeanInterval(mean, mean, mean)
+    if len(values) < 2:
+        return _MeanInterval(mean, float("-inf"), float("inf"))
+    from statistics import stdev
+
+    from scipy.special import stdtrit
+
+    half = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2)) * stdev(values) / len(values) ** 0.5
+    return _MeanInterval(mean, mean - half, mean + half)
+
+
+FORMAT = "perfvcs-blame/1"
+FunctionVerdict = Literal["proved", "contributes", "not proved", "suspected", "not the code", "no difference"]
+
+
+class Lines(msgspec.Struct, frozen=True):
+    """A hunk: lines of the old and the new file (first line and how many), what was there and what is there now."""
+
+    path: str
+    old: tuple[int, int]
+    new: tuple[int, int]
+    removed: list[str] = []
+    added: list[str] = []
+
+    @property
+    def place(self) -> str:
+        """File and lines, such as ``sort.py:10-12``."""
+        first, count = self.new
+        return f"{self.path}:{max(first, 1)}" + (f"-{first + count - 1}" if count > 1 else "")
+
+
+class ChangeKind(msgspec.Struct, frozen=True):
+    """A kind of change and the lines of the new file that show it (of the old one where nothing is left)."""
+
+    name: str
+    lines: list[int] = []
+    says: str = ""
+
+
+class SuspectFunction(msgspec.Struct, frozen=True, kw_only=True):
+    """A changed function: shares of what the old version costs, its calls on both sides, its hunks."""
+
+    name: str
+    path: str
+    score: float
+    own: float = 0.0
+    led: float = 0.0
+    dearer: float = 0.0
+    oftener: float = 0.0
+    callee: str = ""
+    through: str = ""
+    reached: bool = False
+    calls: tuple[float, float] = (0.0, 0.0)
+    hunks: list[Lines] = []
+    kinds: list[ChangeKind] = []
+
+
+class AuxiliaryTrial(msgspec.Struct, frozen=True, kw_only=True):
+    """One auxiliary version: the new one without the hunks of ``name``, its level, and what that proves."""
+
+    name: str
+    path: str
+    besides: str = ""
+    commit: str = ""
+    level: float | None = None
+    word: ProofWord
+    share: float | None = None
+    low: float | None = None
+    high: float | None = None
+    executions: int = 0
+    reason: str = ""
+
+
+class Node(msgspec.Struct, frozen=True, array_like=True):
+    """A node of both call trees: name, parent, cost with all below it and calls of each side."""
+
+    name: str
+    parent: int
+    a: float
+    b: float
+    calls_a: float
+    calls_b: float
+
+
+class Blame(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it; ``effect`` is b/a - 1 by ``metric``, with its interval where the metric is not exact.
+
+    ``elsewhere``: what differs besides the code, a line each. ``others``: files that differ and are not source, in words.
+    ``dependencies``: the old version with the new one's. ``tree``: the heaviest nodes of both call trees in ``measure``.
+    """
+
+    format: str = FORMAT
+    baseline: str
+    target: str
+    job: str
+    metric: str
+    a: float
+    b: float
+    effect: float
+    low: float
+    high: float
+    delta: float
+    verdict: FunctionVerdict
+    suspects: list[SuspectFunction] = []
+    trials: list[AuxiliaryTrial] = []
+    dependencies: AuxiliaryTrial | None = None
+    elsewhere: list[str] = []
+    others: str = ""
+    notes: list[str] = []
+    measure: str = ""
+    tree: list[Node] = []
+    changed: int = 0
+    executions: int = 0
+    seconds: float = 0.0
+    made: str = ""
+
+    @property
+    def tried(self) -> list[AuxiliaryTrial]:
+        """All trials: of the dependencies, and of functions."""
+        return [*([self.dependencies] if self.dependencies else []), *self.trials]
+
+    @property
+    def proved(self) -> AuxiliaryTrial | None:
+        """The trial that proved or showed most: of a function, or of the dependencies where the code is not blamed."""
+        trials = self.tried if self.verdict == "not the code" else self.trials
+        done = [trial for trial in trials if trial.word in ("proved", "contributes")]
+        return max(done, key=lambda trial: (trial.word == "proved", trial.share or 0.0), default=None)
+
+    @property
+    def cause(self) -> SuspectFunction | None:
+        """The function that is blamed: the one that was proved, else the most suspect; None where none is."""
+        if self.verdict in ("no difference", "not the code"):
+            return None
+        if trial := self.proved:
+            return next((one for one in self.suspects if (one.path, one.name) == (trial.path, trial.name)), None)
+        return self.suspects[0] if self.suspects and self.suspects[0].score > 0 else None

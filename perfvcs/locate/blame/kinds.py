@@ -1,0 +1,135 @@
+"""What kind of change a function went through, by the syntax trees of both sides: an explanation, never a filter.
+
+The classes are those that Reichelt and Kühne (PeASS, 2018) found by hand (functionality, condition checks, optimisation, test, exception
+handling, synchronisation, library), divided further where a syntax tree tells more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from perfvcs.locate.blame.cause import ChangeKind
+from perfvcs.locate.blame.features import Features, python
+from perfvcs.locate.sources.hunks import DifferingFile, Hunk
+from perfvcs.locate.sources.outline import MODULE
+
+COPIES = frozenset({
+    "copy", "deepcopy", "list", "tuple", "dict", "set", "sorted", "reversed", "memcpy", "memmove", "strcpy", "strncpy", "strdup", "strndup",
+})  # fmt: skip
+ALGORITHMS = frozenset({
+    "sorted", "sort", "bisect", "bisect_left", "bisect_right", "insort", "heappush", "heappop", "heapify", "nsmallest", "nlargest",
+    "min", "max", "index", "count", "search", "match", "compile", "findall", "finditer", "join", "any", "all", "sum", "qsort", "bsearch",
+    "strlen", "strcmp", "binary_search", "lower_bound", "upper_bound", "find", "find_if", "stable_sort", "accumulate", "transform",
+})  # fmt: skip
+TEST = re.compile(r"(?:^|/)(?:tests?|testing)/|(?:^|/)test_[^/]*$|(?:^|/)\w*tests?\.\w+$|(?:^|/)conftest\.py$")
+
+
+def kinds(change: DifferingFile, name: str, hunks: Sequence[Hunk]) -> list[ChangeKind]:
+    """The kinds of change of a function (or of ``<module>``), what is most telling first; empty where nothing here can read it."""
+    if TEST.search(change.path):
+        return [ChangeKind("test", [hunk.lines[0] for hunk in hunks], "a test changed")]
+    sides = [_features(change, name, new=new) for new in (False, True)]
+    if sides == [None, None]:
+        return []
+    touched = {line for hunk in hunks for line in range(hunk.lines[0], hunk.lines[1] + 1)}
+    found = list(_compared(sides[0] or Features(), sides[1] or Features(), touched))
+    return found or [ChangeKind("functionality", sorted(touched)[:1], "other statements")]
+
+
+def _compared(a: Features, b: Features, touched: set[int]) -> Iterable[ChangeKind]:
+    """The differences of both sides, one after the other."""
+    deepest = max(b.loops, default=0), max(a.loops, default=0)
+    if deepest[0] > deepest[1] > 0:
+        yield ChangeKind("deeper loop", b.loops[deepest[0]], "a loop inside a loop")
+    elif _many(b.loops) > _many(a.loops):
+        lines = [line for depth in b.loops for line in b.loops[depth]]
+        yield ChangeKind("loop added", _near(lines, touched), "a loop was added")
+    elif _many(b.loops) < _many(a.loops):
+        yield ChangeKind("loop removed", [], "a loop was removed")
+    moved = [
+        (call, line)
+        for call, places in b.calls.items()
+        for depth, line in places
+        if a.calls.get(call) and depth > max(d for d, _ in a.calls[call])
+    ]
+    if moved:
+        yield ChangeKind("call moved into a loop", [line for _, line in moved], f"{moved[0][0]} is called inside a loop now")
+    out = [
+        call
+        for call, places in b.calls.items()
+        if a.calls.get(call) and max(d for d, _ in places) < min(d for d, _ in a.calls[call])
+    ]
+    if out:
+        yield ChangeKind("call moved out of a loop", [b.calls[out[0]][0][1]], f"{out[0]} is called outside of the loop now")
+    if len(b.caches) != len(a.caches):
+        dropped = len(b.caches) < len(a.caches)
+        yield ChangeKind(
+            "cache dropped" if dropped else "cache added", b.caches, "a cache was dropped" if dropped else "a cache was added"
+        )
+    yield from _replaced(a, b, touched)
+    for kind, noun, before, after in (
+        ("synchronisation", "a lock", a.locks, b.locks),
+        ("exception handling", "handling of exceptions", a.exceptions, b.exceptions),
+        ("condition", "a condition", a.conditions, b.conditions),
+    ):
+        if len(before) != len(after):
+            more = len(after) > len(before)
+            yield ChangeKind(
+                f"{kind} {'added' if more else 'removed'}",
+                _near(after, touched) if more else [],
+                f"{noun} was {'added' if more else 'removed'}",
+            )
+    if set(a.imports) != set(b.imports):
+        new = [name for name in b.imports if name not in a.imports]
+        yield ChangeKind("library", [b.imports[name] for name in new], f"imports {new[0]}" if new else "an import was removed")
+    added = [call for call in b.calls if call not in a.calls and call not in COPIES | ALGORITHMS]
+    if added:
+        yield ChangeKind("functionality", [b.calls[added[0]][0][1]], f"calls {added[0]} in addition")
+
+
+def _replaced(a: Features, b: Features, touched: set[int]) -> Iterable[ChangeKind]:
+    """Containers, copies and algorithms."""
+    lost = [name for name in a.containers if len(b.containers.get(name, ())) < len(a.containers[name])]
+    made = [name for name in b.containers if len(a.containers.get(name, ())) < len(b.containers[name])]
+    if lost and made:
+        yield ChangeKind("container replaced", _near(b.containers[made[0]], touched), f"{made[0]} for {lost[0]}")
+    before, after = (
+        sum(len(places) for call, places in side.calls.items() if call in COPIES) + len(side.slices) for side in (a, b)
+    )
+    if after > before and not lost:
+        lines = [line for call, places in b.calls.items() if call in COPIES for _, line in places] + b.slices
+        yield ChangeKind("copy added", _near(lines, touched), "a copy was added")
+    elif after < before and not made:
+        yield ChangeKind("copy removed", [], "a copy was removed")
+    gone = [call for call in a.calls if call in ALGORITHMS and call not in b.calls]
+    come = [call for call in b.calls if call in ALGORITHMS and call not in a.calls]
+    if gone and come:
+        yield ChangeKind("algorithm replaced", [b.calls[come[0]][0][1]], f"{come[0]} for {gone[0]}")
+
+
+def _many(loops: dict[int, list[int]]) -> int:
+    return sum(map(len, loops.values()))
+
+
+def _near(lines: Sequence[int], touched: set[int]) -> list[int]:
+    """Those of some lines that changed; all where none did."""
+    return sorted(line for line in lines if line in touched) or sorted(lines)[:1]
+
+
+def _features(change: DifferingFile, name: str, *, new: bool) -> Features | None:
+    """The features of one side; None where it does not have the function, or nothing here can read it."""
+    outline, text = change.outlines[new], change.new if new else change.old
+    if outline is None:
+        return None
+    if outline.language == "python":
+        return python(text, name)
+    from perfvcs.locate.blame import features
+
+    if not features.available():
+        return None
+    lines = {line for one in outline.named(name) for line in range(one.first, one.last + 1)}
+    if name == MODULE:
+        inside = {line for one in outline.definitions for line in range(one.first, one.last + 1)}
+        lines = set(range(1, text.count("\n") + 2)) - inside
+    return features.features(change.path, text, lines) if lines else None

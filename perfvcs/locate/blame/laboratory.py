@@ -1,0 +1,146 @@
+"""Measures versions of one benchmark under several collectors, each when its turn comes, on the same checkouts."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from perfvcs.collectors._shared.execution import is_python
+from perfvcs.errors import PerfError
+from perfvcs.jobs import Cell, knobs
+from perfvcs.jobs.config import Config
+from perfvcs.measure.journal import Identity
+from perfvcs.measure.progress import Progress
+from perfvcs.measure.session import Session
+from perfvcs.measure.site import Version
+from perfvcs.measure.sites import Sites
+from perfvcs.plugins import build
+from perfvcs.plugins.collector import Collector
+from perfvcs.profile import Profile
+from perfvcs.repository import Repository
+
+HEAVY = 60  # how much longer an execution under valgrind or with counting may take than one without
+TOTAL = {
+    "instructions": "instructions",
+    "bytecode": "bytecodes",
+    "memory": "bytes",
+    "time": "cpu",
+}  # the metric by which a collector's runs are compared
+
+
+class UnmeasurableVersion(PerfError):
+    """A version cannot be built, or its benchmark does not run."""
+
+    exit_code = 5
+
+
+@dataclass
+class Laboratory:
+    """Where one benchmark is measured; ``cell`` is the benchmark as perf.toml has it, ``executions`` counts what was executed."""
+
+    repository: Repository
+    config: Config
+    cell: Cell
+    progress: Progress
+    executions: int = 0
+
+    def under(self, collector: str, **options: object) -> Cell:
+        """The benchmark under another collector."""
+        member: Collector = build("collectors", collector, dict(options), f"job `{self.cell.name}`")
+        slow = HEAVY if collector != "time" else 1
+        return replace(
+            self.cell, collector_name=collector, collector=member, options=dict(options), executions=1, warmup=0, binaries=1, retries=1,
+            postprocessors=(), auto=None, timeout=self.cell.timeout * slow,
+        )  # fmt: skip
+
+    def runs_python(self) -> bool:
+        """Whether the command is a Python program, as far as its words tell."""
+        words = shlex.split(self.cell.cmd)
+        words = words[words.index("-c") + 1].split() if self.cell.shell and "-c" in words else words
+        folder = self.repository.project.root
+        return any(is_python(word if "/" not in word else str(folder / word)) for word in words[:1]) or (
+            bool(words) and self.config.python is not None and not Path(words[0]).suffix
+        )
+
+    def open(self, versions: Sequence[Version], cells: Sequence[Cell]) -> Bench:
+        """The versions built for these cells; use it as a context manager. Raises UnmeasurableVersion where one cannot be built."""
+        return Bench(self, list(versions), list(cells))
+
+
+@dataclass
+class Bench:
+    """Versions of a benchmark, built and ready to be measured."""
+
+    laboratory: Laboratory
+    versions: list[Version]
+    cells: list[Cell]
+    _stack: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> Bench:
+        one = self.laboratory
+        sites = Sites(one.repository.project, one.repository.home, one.config, self.cells, self.versions, knobs(one.config))
+        self.session = self._stack.enter_context(Session(sites, Quiet(one.progress), Identity.new(0)))
+        self._check()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def _check(self) -> None:
+        if self.session.failures:
+            failure = self.session.failures[0]
+            raise UnmeasurableVersion(f"{failure.version} cannot be measured: {failure.reason}")
+
+    def run(self, cell: int, times: int = 1) -> list[Profile]:
+        """Execute a cell so many times more on each version, in turns; the profiles of all its executions, one per version."""
+        self.session.begin({cell: times})
+        self.session.run({cell: times})
+        self._check()
+        self.laboratory.executions += times * len(self.versions)
+        collector = self.cells[cell].collector_name
+        key = self.cells[cell].options
+        found = [one for one in self.session.profiles() if one.job.collector == collector and _options(one) == key]
+        return sorted(found, key=lambda profile: profile.design.version)
+
+
+def _options(profile: Profile) -> dict[str, object]:
+    return {name: value for name, value in profile.job.options.items() if name not in ("shell", "env")}
+
+
+def level(profile: Profile) -> list[float]:
+    """The value of each execution: of the whole process, by the metric in which a collector's runs are compared."""
+    rows = profile.resources
+    column = rows.metrics[TOTAL[profile.job.collector]]
+    uid = rows.names.index(profile.job.name)
+    found: dict[int, list[float]] = {}
+    for place, value in enumerate(column):
+        if value is not None and rows.uid[place] == uid:
+            found.setdefault(rows.execution[place], []).append(value)
+    return [sum(values) for _, values in sorted(found.items())]
+
+
+class Quiet:
+    """What a session says, without its failures: whoever asked reports them once."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.begin, self.step, self.drop, self.say = progress.begin, progress.step, progress.drop, progress.say
+
+    def fail(self, failure: str) -> None:
+        """Nothing."""
+
+
+class Once:
+    """Progress in which a line is said once: every session prepares the ends anew."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress, self._said = progress, set[str]()
+        self.begin, self.step, self.drop, self.fail = progress.begin, progress.step, progress.drop, progress.fail
+
+    def say(self, line: str) -> None:
+        """Pass a line on that is new."""
+        if line not in self._said:
+            self._said.add(line)
+            self._progress.say(line)

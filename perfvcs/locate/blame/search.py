@@ -1,0 +1,292 @@
+"""Results of `perf blame` that are kept: the newest per pair of revisions and benchmark, in ``.perf/blames``."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import msgspec
+
+from perfvcs.errors import PerfError, UsageError
+from perfvcs.git.project import UnknownRevision
+from perfvcs.jobs import Cell, matrix
+from perfvcs.jobs.config import Config
+from perfvcs.locate.blame.cause import AuxiliaryTrial, Blame, FunctionVerdict, Lines, Node, SuspectFunction
+from perfvcs.locate.blame.comparison import (
+    BlameMetric,
+    CommitComparison,
+    MeasuredSides,
+    others,
+    own_name,
+    rematched,
+    surroundings,
+    upgraded,
+)
+from perfvcs.locate.blame.experiments import Experiments
+from perfvcs.locate.blame.kinds import kinds
+from perfvcs.locate.blame.laboratory import Laboratory
+from perfvcs.locate.blame.pairing import MatchedTree
+from perfvcs.locate.blame.suspects import Places, Suspect, TreeEvidence, is_source, rank
+from perfvcs.locate.sources.hunks import SourceDifference, difference
+from perfvcs.measure.progress import Progress
+from perfvcs.repository import Repository
+from perfvcs.system import disk
+from perfvcs.system.disk import NotPlain, entries, make_folder
+from perfvcs.system.foreign import UNDECODABLE, content
+from perfvcs.text.characters import source_lines
+
+BLAMES_FOLDER = "blames"
+LARGEST_BLAME = 1 << 24  # bytes of a result
+
+
+class BlameWords(NamedTuple):
+    """What the words of `perf blame` mean: two revisions, and a benchmark (empty: the job that changed most)."""
+
+    before: str
+    after: str
+    benchmark: str
+
+
+def asked(repository: Repository, names: Sequence[str]) -> BlameWords:
+    """The revisions and the benchmark that the words of a command are: ``[A] [B] [BENCHMARK]``, or ``A..B``.
+
+    What is not a revision is the benchmark. Raises UsageError.
+    """
+
+    words, project = list(names), repository.project
+    revisions: list[str] = []
+    if words and ".." in words[0]:
+        before, _, after = words.pop(0).partition("..")
+        revisions = [before or "HEAD", after or "HEAD"]
+    while words and len(revisions) < 2:
+        try:
+            project.resolve(words[0])
+        except UnknownRevision:
+            if len(words) > 1:
+                raise
+            break
+        revisions.append(words.pop(0))
+    if len(words) > 1:
+        raise UsageError(f"`{words[1]}` is too much: name at most two revisions and one benchmark")
+    b = revisions[-1] if revisions else "HEAD"
+    if len(revisions) == 2:
+        return BlameWords(revisions[0], b, words[0] if words else "")
+    details = project.describe([project.resolve(b)]).get(project.resolve(b))
+    if details is None or not details.parents:
+        raise NothingToBlame(f"{b} has no parent: name the revision to compare it with")
+    return BlameWords(details.parents[0], b, words[0] if words else "")
+
+
+def store(repository: Repository, blame: Blame) -> None:
+    """Keep a result in the place of an older one for the same pair and benchmark."""
+    folder = make_folder(repository.home / BLAMES_FOLDER)
+    disk.write(folder / _name(blame.baseline, blame.target, blame.job), msgspec.json.encode(blame))
+
+
+def load(repository: Repository, a: str, b: str, benchmark: str = "") -> Blame:
+    """The newest result for a pair; raises UsageError where there is none."""
+    before, after = repository.project.resolve(a), repository.project.resolve(b)
+    found = [one for one in of_pair(repository, before, after) if benchmark in ("", one.job, one.job.split(" ")[0])]
+    if not found:
+        raise UsageError(f"nothing is known of {before[:10]} -> {after[:10]}: run `perf blame {a} {b}`")
+    return max(found, key=lambda one: one.made)
+
+
+def of_pair(repository: Repository, a: str, b: str) -> list[Blame]:
+    """All results for two commits, by their full ids; what cannot be read is left out, since it can be made again."""
+    return [one for one in every(repository, f"{a[:16]}-{b[:16]}-") if (one.baseline, one.target) == (a, b)]
+
+
+def every(repository: Repository, first: str = "") -> list[Blame]:
+    """All results that can be read, or those whose names begin with ``first``."""
+    folder = repository.home / BLAMES_FOLDER
+    try:
+        names = [name for name in entries(folder) if name.startswith(first)]
+    except (NotPlain, OSError):
+        return []
+    found = []
+    for name in sorted(names):
+        try:
+            found.append(msgspec.json.decode(content(folder / name, LARGEST_BLAME), type=Blame))
+        except (*UNDECODABLE, OSError):
+            continue
+    return found
+
+
+def _name(a: str, b: str, job: str) -> str:
+    return f"{a[:16]}-{b[:16]}-{hashlib.sha256(job.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}.json"
+
+
+DELTA = 0.01
+SUSPECTS = 10  # that are reported
+LEAST_SHOWN = 0.001  # the share of all cost from which on a node of the trees is kept
+MOST_NODES = 4000
+
+
+class NothingToBlame(PerfError):
+    """There is nothing to compare."""
+
+    exit_code = 4
+
+
+@dataclass(frozen=True)
+class BlameRequest:
+    """What the caller asks: revisions, the benchmark (empty: the one that changed most), the metric, delta as a share, seconds."""
+
+    a: str
+    b: str
+    benchmark: str = ""
+    metric: BlameMetric = "auto"
+    delta: float = DELTA
+    budget: float = 1800.0
+    prove: bool = True
+    wait: bool = False
+
+
+def blame(repository: Repository, config: Config, request: BlameRequest, progress: Progress) -> Blame:
+    """Find what made a benchmark another one from ``a`` to ``b``; raises UnmeasurableVersion, NothingToBlame, UsageError."""
+    project = repository.project
+    a, b = (project.resolve(revision) for revision in (request.a, request.b))
+    if a == b:
+        raise NothingToBlame(f"{request.a} and {request.b} are the same commit: name two different ones")
+    cell = choose(repository, config, request)
+    with repository.measuring(wait=request.wait):
+        return _Investigation(repository, config, request, progress, a, b, cell).run()
+
+
+def choose(repository: Repository, config: Config, request: BlameRequest) -> Cell:
+    """The benchmark: the one named, the one that changed most by what is stored, or the only one."""
+    if request.benchmark:
+        return matrix(config, [request.benchmark])[0]
+    cells = {cell.label: cell for cell in reversed(matrix(config))}
+    if len(cells) == 1:
+        return next(iter(cells.values()))
+    from perfvcs.check import NothingToCompare
+
+    try:
+        report = repository.compare(repository.state(request.a), repository.state(request.b))
+    except NothingToCompare:
+        report = None
+    changes = report.having("degradation", "improvement") if report else []
+    for change in sorted(changes, key=lambda change: (change.word != "degradation", -abs(change.effect or 0.0))):
+        if change.job in cells:
+            return cells[change.job]
+    names = ", ".join(sorted(cells)[:8])
+    raise UsageError(
+        f"no stored verdict says which benchmark changed: name one: `perf blame {request.a} {request.b} BENCHMARK` ({names})"
+    )
+
+
+class _Investigation:
+    """One call of `perf blame`."""
+
+    def __init__(
+        self, repository: Repository, config: Config, request: BlameRequest, progress: Progress, a: str, b: str, cell: Cell
+    ) -> None:
+        self.repository, self.config, self.request = repository, config, request
+        self.a, self.b = a, b
+        self.began = time.monotonic()
+        self.laboratory = Laboratory(repository, config, cell, progress)
+        places = Places.of(repository.project, a, b, native=not self.laboratory.runs_python())
+        self.comparison = CommitComparison(self.laboratory, a, b, request.metric, request.delta, places)
+
+    def run(self) -> Blame:
+        """Measure, compare, and prove."""
+        measured = self.comparison.measure()
+        first, second = self.comparison.profiles
+        elsewhere = surroundings(first, second)
+        if not measured.effect.real:
+            return self._found(measured, "no difference", elsewhere)
+        changed = self._difference(measured.evidence)
+        suspects = self._rank(changed, measured)
+        experiments = Experiments(self.comparison, measured, self.began + self.request.budget)
+        newer = upgraded(first, second, own_name(self.repository.project, self.b))
+        other = experiments.dependencies(newer) if newer and self.request.prove else None
+        if other is not None and other.word == "proved":
+            return self._found(measured, "not the code", elsewhere, changed, dependencies=other)
+        if suspects and self.request.prove:
+            experiments.suspects(changed, suspects)
+        verdict = _verdict(suspects, experiments.trials)
+        return self._found(measured, verdict, elsewhere, changed, suspects, experiments.trials, other)
+
+    def _difference(self, evidence: Sequence[TreeEvidence]) -> SourceDifference:
+        kept, places = (*self.config.overlay, "perf.toml"), self.comparison.places
+        owners = {places.owner(name) for one in evidence for name in set(one.tree.names)}
+        reached = {owner.rpartition(":")[0] for owner in owners if owner}
+        return difference(
+            self.repository.project, self.a, self.b, skip=lambda path: not is_source(path, kept), first=reached.__contains__
+        )
+
+    def _rank(self, changed: SourceDifference, measured: MeasuredSides) -> list[Suspect]:
+        sign, places = 1.0 if measured.effect.value > 0 else -1.0, self.comparison.places
+        if changed.left_out:
+            self.comparison.notes.append(f"{changed.left_out:,} changed files are left out")
+        if changed.renamed:
+            measured.evidence = [rematched(one, changed.renamed, places.owner) for one in measured.evidence]
+        return rank(changed.meaning, measured.evidence, places, sign)
+
+    def _found(
+        self, measured: MeasuredSides, verdict: FunctionVerdict, elsewhere: list[str], changed: SourceDifference | None = None,
+        suspects: Sequence[Suspect] = (), trials: Sequence[AuxiliaryTrial] = (), dependencies: AuxiliaryTrial | None = None,
+    ) -> Blame:  # fmt: skip
+        levels, effect = measured.levels, measured.effect
+        tree = measured.evidence[-1].tree if measured.evidence else None
+        return Blame(
+            baseline=self.a, target=self.b, job=self.laboratory.cell.label, metric=measured.metric,
+            a=sum(levels.a) / len(levels.a), b=sum(levels.b) / len(levels.b), effect=effect.value, low=effect.low, high=effect.high,
+            delta=self.request.delta, verdict=verdict, trials=list(trials), dependencies=dependencies, notes=self.comparison.notes,
+            elsewhere=elsewhere, others=others(changed) if changed else "",
+            suspects=[_function(suspect, changed) for suspect in suspects[:SUSPECTS]] if changed else [], measure=measured.measure,
+            tree=_nodes(tree) if tree else [], changed=len(changed.meaning) if changed else 0, executions=self.laboratory.executions,
+            seconds=round(time.monotonic() - self.began, 1), made=datetime.now(UTC).isoformat(timespec="seconds"),
+        )  # fmt: skip
+
+
+def _verdict(suspects: Sequence[Suspect], trials: Sequence[AuxiliaryTrial]) -> FunctionVerdict:
+    if not suspects:
+        return "not the code"
+    words = {trial.word for trial in trials}
+    verdicts: tuple[FunctionVerdict, ...] = ("proved", "contributes", "not proved")
+    return next((verdict for verdict in verdicts if verdict in words), "suspected")
+
+
+def _function(suspect: Suspect, changed: SourceDifference) -> SuspectFunction:
+    unit = suspect.unit
+    change = changed.files[unit.path]
+    old, new = (source_lines(text.replace("\r\n", "\n")) for text in (change.old, change.new))
+    return SuspectFunction(
+        name=unit.name, path=unit.path, score=suspect.score, own=suspect.own, led=suspect.led, dearer=suspect.dearer,
+        oftener=suspect.oftener, callee=suspect.callee, through=suspect.through.partition(":")[2], reached=suspect.reached,
+        calls=suspect.calls, kinds=kinds(change, unit.name, unit.hunks),
+        hunks=[
+            Lines(
+                unit.path, hunk.old, hunk.new, old[hunk.old[0] - 1 :][: hunk.old[1]] if hunk.old[1] else [],
+                new[hunk.new[0] - 1 :][: hunk.new[1]] if hunk.new[1] else [],
+            )
+            for hunk in unit.hunks
+        ],
+    )  # fmt: skip
+
+
+def _nodes(tree: MatchedTree) -> list[Node]:
+    """The heaviest nodes, parents first."""
+    whole = tree.inclusive()
+    least = LEAST_SHOWN * max(whole[0][0], whole[1][0])
+    chosen = sorted(range(len(tree)), key=lambda node: -max(whole[0][node], whole[1][node]))[:MOST_NODES]
+    kept = sorted(node for node in chosen if max(whole[0][node], whole[1][node]) >= least)
+    place = {node: number for number, node in enumerate(kept)}
+    return [
+        Node(
+            tree.names[node],
+            place.get(tree.parents[node], -1),
+            whole[0][node],
+            whole[1][node],
+            tree.calls[0][node],
+            tree.calls[1][node],
+        )
+        for node in kept
+    ]

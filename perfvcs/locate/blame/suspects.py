@@ -1,0 +1,268 @@
+"""Changed functions in the order in which they may explain a difference of call trees."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from perfvcs.collectors._shared.frames import INLINED
+from perfvcs.git.project import Project
+from perfvcs.locate.blame.pairing import Contribution, MatchedTree
+from perfvcs.locate.sources.hunks import ChangedUnit, texts
+from perfvcs.locate.sources.outline import MODULE, Definition, language, last_name, outline, plain, unit
+from perfvcs.text.characters import source_lines
+
+MOST_SOURCES = 2000  # files of C and C++ whose functions are looked up
+
+
+class Places:
+    """The functions of a project by the frames of its call trees."""
+
+    def __init__(self, files: Iterable[str]) -> None:
+        self.files = set(files)
+        self._known: dict[str, str | None] = {}
+        self._ends: defaultdict[str, list[str]] = defaultdict(list)
+        for path in self.files:
+            self._ends[PurePosixPath(path).name].append(path)
+        self._native: dict[str, str] = {}
+        self._mentions: dict[str, set[str]] = {}
+
+    @classmethod
+    def of(cls, project: Project, a: str, b: str, *, native: bool) -> Places:
+        """Those of two commits; ``native``: the functions of C and C++ in the sources of ``b`` are looked up, too."""
+        before, after = _files(project, a), _files(project, b)
+        found = cls([*before, *after])
+        if native:
+            sources = sorted(path for path in after if language(path) == "c")[:MOST_SOURCES]
+            known = texts(project, {after[path] for path in sources})
+            for path in sources:
+                text = known[after[path]] or ""
+                source = outline(path, text)
+                found.define(path, source.definitions if source else (), source_lines(text))
+        return found
+
+    def define(self, path: str, definitions: Iterable[Definition], source: Sequence[str]) -> None:
+        """The functions of C and C++ that a file defines, since frames of those name no file."""
+        for one in definitions:
+            key = f"{path}:{one.name}"
+            self._native.setdefault(plain(one.name), key)
+            self._native.setdefault(last_name(plain(one.name)), key)
+            self._mentions.setdefault(key, set()).update(re.findall(r"\w+", "\n".join(source[one.first - 1 : one.last])))
+
+    def inside(self, key: str, reached: Collection[str]) -> set[str]:
+        """The functions of C and C++ that may be parts of the body of one: it, or one inside it, names them, and no frame does."""
+        found: set[str] = set()
+        waiting = [key]
+        while waiting:
+            named = {self._native.get(word) for word in self._mentions.get(waiting.pop(), ())}
+            new = {one for one in named if one is not None and one not in reached} - found - {key}
+            found |= new
+            waiting += new
+        return found
+
+    def owner(self, frame: str) -> str | None:
+        """The function that answers for a frame, as ``file:name``; None where it is not of this project."""
+        if frame not in self._known:
+            self._known[frame] = self._find(frame)
+        return self._known[frame]
+
+    def _find(self, frame: str) -> str | None:
+        name, file = unit(frame)
+        if file.endswith((".py", ".pyw")):
+            path = self._path(file)
+            return f"{path}:{name}" if path else None
+        bare = plain(name)
+        known = self._native.get(bare) or self._native.get(bare.rpartition("::")[2])
+        if known is None and file and ("/" in file or not re.search(r"\.so\b|^\[|^[\w.]*\.?builtins$", file)) and self._native:
+            return f"{file}:{bare}"
+        return known
+
+    def _path(self, file: str) -> str | None:
+        """The project's file that a frame is in: that very path, or the only one that ends like it (of an installed package)."""
+        if file in self.files:
+            return file
+        fitting = (
+            [path for path in self._ends.get(PurePosixPath(file).name, ()) if path.endswith(f"/{file}")] if "/" in file else []
+        )
+        return fitting[0] if len(fitting) == 1 else None
+
+
+def _files(project: Project, commit: str) -> dict[str, str]:
+    """The files of a commit, each with the name of its content."""
+    entries = (entry.partition("\t") for entry in project.git("ls-tree", "-r", "-z", commit).split("\0"))
+    return {path: about.split(" ")[2] for about, _, path in entries if " blob " in about}
+
+
+def is_source(path: str, overlay: Iterable[str]) -> bool:
+    """Whether a file may differ in what is measured: not the benchmark's own, which are the same for all revisions."""
+    return not any(path == entry.rstrip("/") or path.startswith(f"{entry.rstrip('/')}/") for entry in overlay)
+
+
+UNEXPLAINED_SHARE = 0.01  # the share of the difference from which on a function that did not change has to be explained
+# How well a changed function explains what a function that did not change costs more: by what leads from one to the other.
+CALLER, CALLED, SAME_CLASS, SAME_FILE, REACHED, OUTSIDE, UNSEEN = 0.9, 0.85, 0.8, 0.6, 0.4, 0.35, 0.05
+
+
+@dataclass
+class TreeEvidence:
+    """One measure of both sides: its tree, what each function adds by it, and how far that varies by itself."""
+
+    tree: MatchedTree
+    contributions: Mapping[str, Contribution]
+    noise: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def base(self) -> float:
+        """What the first side costs."""
+        return float(sum(self.tree.own[0])) or 1.0
+
+
+@dataclass
+class Suspect:
+    """A changed function, as shares of what the first side costs: ``own`` is what it adds itself, ``led`` what unchanged ones add that it
+    can explain, each in the direction of the effect; ``through`` is the unchanged function of most of that.
+    """
+
+    unit: ChangedUnit
+    own: float = 0.0
+    led: float = 0.0
+    through: str = ""
+    reached: bool = False
+    dearer: float = 0.0
+    oftener: float = 0.0
+    callee: str = ""
+    calls: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def score(self) -> float:
+        """By which suspects are ranked."""
+        return self.own + self.led
+
+
+def rank(units: Collection[ChangedUnit], evidence: Iterable[TreeEvidence], places: Places, sign: float) -> list[Suspect]:
+    """All changed functions, the most suspect first; ``sign`` is the direction of the effect."""
+    found = {unit.key: Suspect(unit) for unit in units}
+    for one in evidence:
+        _add(found, one, places, sign)
+    return sorted(found.values(), key=lambda suspect: (-suspect.score, not suspect.reached, suspect.unit.key))
+
+
+def _add(suspects: dict[str, Suspect], evidence: TreeEvidence, places: Places, sign: float) -> None:
+    """What one measure says of the suspects; of several, the one that says most counts."""
+    base, tree = evidence.base, evidence.tree
+    amounts = {
+        name: _settled(one.amount * sign, evidence.noise.get(name, 0.0)) / base for name, one in evidence.contributions.items()
+    }
+    whole = max(sum(amounts.values()), max(amounts.values(), default=0.0), 1e-12)
+    reached = {owner for owner in (places.owner(name) for name in set(tree.names)) if owner}
+    led: defaultdict[str, float] = defaultdict(float)
+    through: dict[str, tuple[float, str]] = {}
+    is_known = any(INLINED in name and places.owner(name) for name in set(tree.names))
+    called = {owner for owner in (places.owner(name) for name in set(tree.names) if INLINED not in name) if owner}
+    for caller, callee in () if is_known else _inlined(suspects, tree, places):
+        amount = amounts.get(caller, 0.0)
+        if amount > amounts.get(callee, 0.0):
+            led[callee] += amount
+            through[callee] = max(through.get(callee, (0.0, "")), (amount, caller))
+            amounts[caller] = CALLED * amount
+    for name, amount in amounts.items():
+        if amount < UNEXPLAINED_SHARE * whole:
+            continue
+        hidden = places.inside(name, called)
+        if name in suspects:
+            for key in hidden & suspects.keys():  # a compiler's choice: the change may be in either
+                led[key] += CALLED * amount
+                through[key] = max(through.get(key, (0.0, "")), (CALLED * amount, name))
+            continue
+        for key, weight in _explaining(suspects, evidence, places, name, reached, hidden).items():
+            led[key] += weight * amount
+            through[key] = max(through.get(key, (0.0, "")), (weight * amount, name))
+    for key, suspect in suspects.items():
+        suspect.reached = suspect.reached or key in reached
+        own = evidence.contributions.get(key)
+        amount = amounts.get(key, 0.0)
+        if own is not None and max(amount, 0.0) + led[key] > suspect.score:
+            callee = max(own.callees.items(), key=lambda part: part[1] * sign, default=("", 0.0))[0]
+            suspect.dearer, suspect.oftener, suspect.callee, suspect.calls = (
+                own.dearer / base,
+                own.oftener / base,
+                callee,
+                own.calls,
+            )
+        if max(amount, 0.0) + led[key] > suspect.score:
+            suspect.own, suspect.led = max(amount, 0.0), led[key]
+            suspect.through = through.get(key, (0.0, ""))[1]
+
+
+def _inlined(suspects: Mapping[str, Suspect], tree: MatchedTree, places: Places) -> set[tuple[str, str]]:
+    """Pairs of changed functions of C and C++ of which the second is in the first's body on one side, and called by it on the other.
+
+    What a compiler makes of it says nothing of who changed: without debug information the callee's cost looks like its caller's.
+    """
+    pairs = set()
+    for node in range(1, len(tree)):
+        callee, parent = places.owner(tree.names[node]), tree.parents[node]
+        one_sided = bool(tree.calls[0][node]) != bool(tree.calls[1][node])
+        if (
+            callee is not None
+            and one_sided
+            and callee in suspects
+            and language(suspects[callee].unit.path) == "c"
+            and not suspects[callee].unit.is_new
+        ):
+            caller = places.owner(tree.names[parent])
+            if caller is not None and caller in suspects and caller != callee and tree.calls[0][parent] and tree.calls[1][parent]:
+                pairs.add((caller, callee))
+    return pairs
+
+
+def _settled(amount: float, noise: float) -> float:
+    """An amount without what may be chance."""
+    return max(0.0, amount - noise) if amount > 0 else min(0.0, amount + noise)
+
+
+def _explaining(
+    suspects: Mapping[str, Suspect], evidence: TreeEvidence, places: Places, name: str, reached: set[str], hidden: set[str]
+) -> dict[str, float]:
+    """The suspects that may have led to what an unchanged function costs more, with how well they explain it."""
+    tree, contribution = evidence.tree, evidence.contributions[name]
+    file, _, function = name.partition(":")
+    weights: dict[str, float] = {}
+    for key, suspect in suspects.items():
+        path, inside = suspect.unit.path, suspect.unit.name
+        if path == file and _class(inside) and _class(inside) == _class(function):
+            weights[key] = SAME_CLASS
+        elif path == file:
+            weights[key] = SAME_FILE
+        elif inside == MODULE:
+            weights[key] = OUTSIDE
+        else:
+            weights[key] = REACHED if key in reached else UNSEEN
+        if key in hidden:
+            weights[key] = max(weights[key], CALLED)
+    node, distance = contribution.heaviest, 0
+    while node > 0:
+        node = tree.parents[node]
+        owner = places.owner(tree.names[node]) if node > 0 else None
+        if owner is not None and owner in suspects and owner != name:
+            weights[owner] = max(weights[owner], CALLER - 0.02 * min(distance, 10))
+            distance += 1
+    below = _called(tree, contribution.heaviest, places)
+    for owner in below & suspects.keys():
+        weights[owner] = max(weights[owner], CALLED)
+    return weights
+
+
+def _class(name: str) -> str:
+    return re.split(r"(?:\.|::)(?=[^.:]*$)", name)[0] if re.search(r"\.|::", name) else ""
+
+
+def _called(tree: MatchedTree, node: int, places: Places) -> set[str]:
+    """The functions that a node calls directly."""
+    if node <= 0:
+        return set()
+    found = (places.owner(tree.names[child]) for child in range(node + 1, len(tree)) if tree.parents[child] == node)
+    return {owner for owner in found if owner}

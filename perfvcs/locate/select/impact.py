@@ -1,0 +1,265 @@
+"""What a change can reach: functions that changed, functions that name what changed, and files whose loading may change anything."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from perfvcs.locate.select.reached import outer
+from perfvcs.locate.sources import language
+from perfvcs.locate.sources.differences import Changes, FileChange
+from perfvcs.locate.sources.imports import is_build, is_document
+from perfvcs.locate.sources.outline import last_name
+from perfvcs.locate.sources.parts import COMPUTED, GLOBAL, LISTING, Parts, Statement
+from perfvcs.locate.sources.python import CALLED_BY_NAME
+from perfvcs.locate.sources.uses import Sources
+
+MOST_NAMES = 3000  # that follow from one change; beyond, all that loads the files counts as changed
+CONFIGURES = "conftest.py"  # whose functions pytest calls by their names
+
+
+class Binding(NamedTuple):
+    """A name that may mean something else: of a class or of C (``anywhere``), of a module, or only in its own file (``imports``).
+
+    ``running``: what it names is the same, but gave something else when modules were loaded.
+    """
+
+    path: str
+    name: str
+    anywhere: bool = False
+    imports: bool = False
+    running: bool = False
+
+
+@dataclass
+class ChangeReach:
+    """What a change can reach, with the reason for each.
+
+    ``everything``: files that anything may notice. ``functions``: by ``file:qualified name``. ``classes``: beginnings of such names.
+    ``loading``: files whose loading may change anything in the process. ``loaded``: files that load in another way, which matters where
+    loading is measured; ``programs``: the same of what a file runs only as the program. ``computed``: functions and classes (by their
+    beginnings) that matter to those who also run one of ``computing``, which looks up names that stand nowhere.
+    """
+
+    everything: dict[str, str] = field(default_factory=dict)
+    functions: dict[str, str] = field(default_factory=dict)
+    classes: dict[str, str] = field(default_factory=dict)
+    loading: dict[str, str] = field(default_factory=dict)
+    loaded: dict[str, str] = field(default_factory=dict)
+    programs: dict[str, str] = field(default_factory=dict)
+    computed: ChangeReach | None = None
+    computing: frozenset[str] = frozenset()
+
+    @property
+    def empty(self) -> bool:
+        """Whether it reaches nothing at all."""
+        return not (self.everything or self.functions or self.classes or self.loading or self.loaded or self.programs)
+
+
+def impact(changes: Changes, sources: Sources, outside: frozenset[str] = frozenset(), overlay: Iterable[str] = ()) -> ChangeReach:
+    """What a change can reach in the newer state's ``sources``; ``outside`` are the functions that ran while modules were loaded."""
+    found = ChangeReach()
+    for file in changes.files:
+        if file.why:
+            found.everything[file.path] = file.why
+        elif any(file.path == place or file.path.startswith(f"{place.rstrip('/')}/") for place in overlay) and file.matters:
+            found.everything[file.path] = "it belongs to the benchmarks themselves, so that new series begin"
+    if not found.everything:
+        _Closure(changes, sources, outside, found).run()
+    return found
+
+
+class _Closure:
+    """Follows changed names from where they are bound to where they are mentioned."""
+
+    def __init__(
+        self, changes: Changes, sources: Sources, outside: frozenset[str], reach: ChangeReach, *, owners: bool = False
+    ) -> None:
+        self.changes, self.sources, self.found, self.owners = changes, sources, reach, owners
+        self.outside: dict[str, set[str]] = defaultdict(set)
+        for function in outside:
+            path, _, name = function.rpartition(":")
+            self.outside[path].add(outer(name))
+        self.seen: set[Binding] = set()
+        self.waiting: list[tuple[Binding, str]] = []
+        self.of_owners: list[tuple[Binding, str]] = []
+        self.looked_up = {COMPUTED}
+
+    def run(self) -> None:
+        for file in self.changes.files:
+            self._begin(file)
+        if any(file.added or file.removed for file in self.changes.files if language(file.path)):
+            self._listing()
+        self._documents()
+        self._follow()
+        if self.of_owners:
+            again = _Closure(Changes(()), self.sources, frozenset(), ChangeReach(), owners=True)
+            again.waiting = self.of_owners
+            again._follow()
+            self.found.computed = again.found
+            self.found.computing = frozenset(self._computing())
+
+    def _begin(self, file: FileChange) -> None:
+        """What changed itself."""
+        path = file.path
+        if (file.added or file.removed) and path.rpartition("/")[2] == CONFIGURES:
+            self.found.everything[path] = "pytest loads it by itself"
+        for name in file.functions:
+            if language(path) == "c" and (macro := self.macros.get(last_name(name))):
+                self._loaded_by_all(path, f"{last_name(name)} changed, which is a macro, too, in {macro}")
+            self.found.functions[f"{path}:{name}"] = f"{name} changed"
+            if name in self.outside.get(path, ()):
+                self._ran_while_loading(path, name, f"{name}, which runs while {path} is loaded, changed")
+        for statement in file.statements:
+            if statement.main:
+                self.found.programs[path] = f"what {path} does as a program changed"
+                continue
+            self.found.loaded[path] = f"{path} changed outside of functions"
+            self._changed(path, statement, "")
+
+    @cached_property
+    def macros(self) -> dict[str, str]:
+        """The files that define macros of the names of changed functions."""
+        names = {last_name(name) for file in self.changes.files if language(file.path) == "c" for name in file.functions}
+        paths = [path for path in self.sources.naming(names) if language(path) == "c"] if names else []
+        known = self.sources.all_parts(paths)
+        return {name: path for path, parts in known.items() if parts for name in names.intersection(parts.provides)}
+
+    def _ran_while_loading(self, path: str, name: str, reason: str) -> None:
+        """What a function gave while modules were loaded may be something else now."""
+        own = name.rpartition(".")[2]
+        if path.rpartition("/")[2] == CONFIGURES or own.startswith("pytest_") or own in CALLED_BY_NAME:
+            self.found.loading.setdefault(path, reason)
+        for part in name.split("."):
+            self._add(Binding(path, part, anywhere="." in name, running=True), reason)
+
+    def _changed(self, path: str, statement: Statement, because: str) -> None:
+        """A statement outside of functions gives something else."""
+        if statement.main:
+            return
+        if statement.unclear:
+            self._loaded_by_all(
+                path, f"what {next(iter(statement.binds), 'a head')} defines there is not certain, and it changed"
+            )
+        if statement.effect:
+            self._loaded_by_all(path, because or f"{path} does something else when it is loaded")
+        if statement.function:
+            name = statement.function.rpartition(".")[2]
+            self.found.functions.setdefault(f"{path}:{statement.function}", because or f"the definition of {name} changed")
+        holder = statement.scope.rpartition(".")[2]
+        if language(path) == "python" and not statement.imports and holder not in statement.binds[1:]:
+            # whoever looks these names up, or calls them, finds them only where there is the class or the module
+            owner = holder or _module(path)
+            self.of_owners.append((Binding(path, owner), because or f"{next(iter(statement.binds), owner)} of {owner} changed"))
+            if holder:
+                self.looked_up.update(statement.binds)
+                return
+        # where a class may be another one, whoever has one of its objects names the class
+        for name in (holder,) if holder else statement.binds:
+            reason = because or f"{name} of {path} changed"
+            self._add(Binding(path, name, language(path) != "python", statement.imports), reason)
+            if not statement.imports and not statement.function:
+                whole = statement.scope or name
+                self.found.classes.setdefault(f"{path}:{whole}{'::' if language(path) == 'c' else '.'}", reason)
+
+    def _loaded_by_all(self, path: str, reason: str) -> None:
+        """Whoever loads a file may notice; a new one is known by those who load it."""
+        for place in (path, *self.sources.used_by.get(path, ())):
+            self.found.loading.setdefault(place, reason)
+
+    def _add(self, binding: Binding, reason: str) -> None:
+        if binding not in self.seen:
+            self.seen.add(binding)
+            self.waiting.append((binding, reason))
+
+    def _follow(self) -> None:
+        while self.waiting:
+            if len(self.seen) > MOST_NAMES:
+                self.found.everything["the project"] = f"over {MOST_NAMES:,} names follow from the change"
+                return
+            binding, reason = self.waiting.pop()
+            for path in self._seeing(binding):
+                parts = self.sources.parts(path)
+                if parts is not None:
+                    self._mentions(path, parts, binding, reason)
+
+    def _seeing(self, binding: Binding) -> list[str]:
+        """The files in which a name can mean what was bound."""
+        names = (binding.name,)
+        if binding.anywhere:
+            return self.sources.naming(names)
+        users = (
+            self.sources.used_by.get(binding.path, set()) | {binding.path}
+            if binding.imports
+            else self.sources.users(binding.path)
+        )
+        found = self.sources.naming(names, [path for path in users if path in self.sources.blobs])
+        return found if binding.path in found or binding.path not in self.sources.blobs else [*found, binding.path]
+
+    def _mentions(self, path: str, parts: Parts, binding: Binding, reason: str) -> None:
+        name, here = binding.name, path == binding.path
+        if binding.imports and not here:
+            # only by `from file import name` it is another file's, too
+            for statement in parts.statements:
+                if statement.imports and name in statement.mentions:
+                    for own in statement.binds:
+                        self._add(Binding(path, own, imports=True), reason)
+            return
+        computed = here and not binding.anywhere and not binding.imports and not self.owners
+        for function, about in parts.functions.items():
+            mentioned = name in about.mentions
+            if not mentioned and not (computed and GLOBAL in about.mentions):
+                continue
+            if binding.running:
+                if function in self.outside.get(path, ()):
+                    self._ran_while_loading(path, function, reason)
+            else:
+                said = f"{function} uses {name}" if mentioned else f"{function} looks names up"
+                self.found.functions.setdefault(f"{path}:{function}", f"{said}, and {reason}")
+        for statement in parts.statements:
+            if name in statement.mentions or (computed and GLOBAL in statement.mentions):
+                if here and name in statement.binds and statement.imports:
+                    continue
+                self._changed(path, statement, reason)
+
+    def _documents(self) -> None:
+        """A document is data for whoever names it."""
+        documents = {file.path.rpartition("/")[2]: file.path for file in self.changes.files if file.document}
+        readers = [path for path in self.sources.blobs if not (is_build(path) or is_document(path))] if documents else ()
+        for path in self.sources.naming(documents, readers) if documents else ():
+            for name, document in documents.items():
+                self._read_by(path, (name,), f"{document} changed")
+
+    def _read_by(self, path: str, names: Iterable[str], reason: str) -> None:
+        """Something that code reads, and names so, is another one."""
+        parts = self.sources.parts(path)
+        for name, function in parts.functions.items() if parts else ():
+            if not set(names).isdisjoint(function.mentions):
+                self.found.functions.setdefault(f"{path}:{name}", f"{name} reads it, and {reason}")
+                if name in self.outside.get(path, ()):
+                    self._ran_while_loading(path, name, reason)
+        for statement in parts.statements if parts else ():
+            if not set(names).isdisjoint(statement.mentions):
+                self.found.loaded.setdefault(path, reason)
+                self._changed(path, statement, reason)
+
+    def _listing(self) -> None:
+        """Files came or went: whoever lists files may find others."""
+        for path in self.sources.naming((LISTING,)):
+            self._read_by(path, (LISTING,), "files came or went")
+
+    def _computing(self) -> Iterable[str]:
+        """The functions that look names up, or use those that only an object's class can give a meaning."""
+        for path in self.sources.naming(self.looked_up):
+            parts = self.sources.parts(path)
+            for name, function in parts.functions.items() if parts else ():
+                if not self.looked_up.isdisjoint(function.mentions):
+                    yield f"{path}:{name}"
+
+
+def _module(path: str) -> str:
+    """The last part of a module's name."""
+    return path.rpartition(".")[0].removesuffix("/__init__").rpartition("/")[2]

@@ -1,0 +1,318 @@
+"""Which benchmarks a change can touch: the decision for each, with its reason."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+from typing import NamedTuple
+
+from perfvcs.check.assignment import RULES_FILE
+from perfvcs.git.changes import WorkingChanges
+from perfvcs.jobs import Cell
+from perfvcs.jobs.config import Config
+from perfvcs.locate.select.impact import ChangeReach, impact
+from perfvcs.locate.select.reached import MODULE, BenchmarkUnit, Reach, outer, recorded
+from perfvcs.locate.select.sampler import ONE_IN
+from perfvcs.locate.select.static import reach, resolved
+from perfvcs.locate.sources.differences import Changes, changes
+from perfvcs.locate.sources.imports import ACCEPTED, why
+from perfvcs.locate.sources.uses import Sources
+from perfvcs.repository import Repository
+from perfvcs.repository.state import State
+
+
+class Choice(NamedTuple):
+    """Whether a benchmark is to run, and why; ``by`` is what it was decided by, empty where nothing is known of the benchmark."""
+
+    unit: BenchmarkUnit
+    run: bool
+    reason: str
+    by: str = ""
+    reach: Reach | None = None
+
+
+@dataclass(frozen=True)
+class BenchmarkReach:
+    """What is known of one benchmark: its reach, and the impacts of what changed since (``stale``: before the change itself)."""
+
+    reach: Reach | None
+    unknown: str = "nothing is recorded of it"
+    stale: ChangeReach | None = None
+
+
+def choose(unit: BenchmarkUnit, evidence: BenchmarkReach, change: ChangeReach) -> Choice:
+    """Whether a change can touch a benchmark."""
+    reach = evidence.reach
+    if change.empty:
+        return Choice(unit, False, "no source, build or data file changed", "files", reach)
+    if change.everything:
+        path, why = next(iter(change.everything.items()))
+        more = f" (and {len(change.everything) - 1} more such)" if len(change.everything) > 1 else ""
+        return Choice(unit, True, f"{path} changed: {why}{more}", "files", reach)
+    if reach is None:
+        return Choice(unit, True, evidence.unknown)
+    by = "recorded" if reach.recorded else "static"
+    if reason := touches(reach, change):
+        return Choice(unit, True, reason, by, reach)
+    if evidence.stale is not None and (reason := stale(reach, evidence.stale)):
+        return Choice(unit, True, f"what it runs changed since it was recorded on {reach.commit[:10]}: {reason}", by, reach)
+    count = len(change.functions)
+    functions = "the function" if count == 1 else f"any of the {count:,} functions" if count else "any function"
+    return Choice(unit, False, f"does not run {functions} that the change can touch", by, reach)
+
+
+def touches(reach: Reach, change: ChangeReach) -> str:
+    """How a change can touch what a benchmark runs, in one sentence; empty where it cannot."""
+    if reach.processes:
+        return "it starts processes whose functions are not known"
+    own = {outer(function) for function in reach.functions}
+    if reason := _among(own, change):
+        return f"runs {reason}"
+    if reason := _loads(reach, change):
+        return reason
+    if change.computed is not None and not own.isdisjoint(change.computing) and (reason := _among(own, change.computed)):
+        return f"looks names up, and runs {reason}"
+    return ""
+
+
+def stale(reach: Reach, change: ChangeReach) -> str:
+    """How something that changed after a benchmark was recorded can touch it, in one sentence; empty where it cannot."""
+    if change.everything:
+        path, why = next(iter(change.everything.items()))
+        return f"{path} changed: {why}"
+    return touches(reach, change)
+
+
+def _among(functions: Iterable[str], change: ChangeReach) -> str:
+    for function in sorted(functions):
+        if reason := change.functions.get(function, ""):
+            return f"{function}: {reason}"
+    if change.classes:
+        beginnings = tuple(change.classes)
+        for function in sorted(functions):
+            if function.startswith(beginnings):
+                beginning = next(one for one in beginnings if function.startswith(one))
+                return f"{function}: {change.classes[beginning]}"
+    return ""
+
+
+def _loads(reach: Reach, change: ChangeReach) -> str:
+    """What the benchmark's process loads differs, where that is measured or may change anything."""
+    for path, reason in change.loading.items():
+        if f"{path}:{MODULE}" in reach.functions or f"{path}:{MODULE}" in reach.outside:
+            return f"its process loads {path}: {reason}"
+    for several in (change.loaded, change.programs):
+        for path, reason in several.items():
+            if f"{path}:{MODULE}" in reach.functions:
+                return f"loads {path}: {reason}"
+    return ""
+
+
+def sampled(choices: Sequence[Choice], seed: str, one_in: int) -> list[BenchmarkUnit]:
+    """One in so many of the benchmarks that are left out, chosen by chance that follows from a ``seed``."""
+    import hashlib
+
+    def drawn(unit: BenchmarkUnit) -> int:
+        text = "\0".join((seed, unit.job, unit.collector, unit.uid))
+        return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+    return [choice.unit for choice in choices if not choice.run and one_in and drawn(choice.unit) % one_in == 0]
+
+
+def kept(choices: Iterable[Choice]) -> Mapping[tuple[str, str], list[Choice]]:
+    """The choices by job and collector."""
+    found: dict[tuple[str, str], list[Choice]] = {}
+    for choice in choices:
+        found.setdefault((choice.unit.job, choice.unit.collector), []).append(choice)
+    return found
+
+
+TESTS = "pytest"  # the collector whose units can be left out one by one
+
+
+class LeftOutUnit(NamedTuple):
+    """A unit of a job (its label) under a collector; the unit "" is the whole job."""
+
+    job: str
+    collector: str
+    uid: str
+
+
+class LeftOut(NamedTuple):
+    """What need not be measured: whole jobs by label and collector, and tests of others; ``sampled`` is measured all the same."""
+
+    jobs: frozenset[tuple[str, str]]
+    tests: dict[tuple[str, str], frozenset[str]]
+    sampled: tuple[BenchmarkUnit, ...]
+
+    @property
+    def units(self) -> tuple[LeftOutUnit, ...]:
+        """All of them, sorted."""
+        whole = [LeftOutUnit(*cell, "") for cell in self.jobs]
+        return tuple(sorted([*whole, *(LeftOutUnit(*cell, name) for cell, names in self.tests.items() for name in names)]))
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which benchmarks the change from ``baseline`` to ``target`` can touch: a choice for each, in the order of perf.toml."""
+
+    baseline: State
+    target: State
+    changes: Changes
+    choices: tuple[Choice, ...]
+
+    @property
+    def run(self) -> list[Choice]:
+        """Those that the change can touch."""
+        return [choice for choice in self.choices if choice.run]
+
+    def left_out(self, one_in: int = ONE_IN) -> LeftOut:
+        """What need not be measured, but for one in so many (0: none at all), chosen by chance that follows from both commits."""
+        drawn = sampled(self.choices, f"{self.baseline.commit} {self.target.commit}", one_in)
+        again = set(drawn)
+        left = [choice.unit for choice in self.choices if not choice.run and choice.unit not in again]
+        whole = {unit.cell for unit in left}
+        partly = {choice.unit.cell for choice in self.choices if choice.run or choice.unit in again}
+        tests: dict[tuple[str, str], set[str]] = {}
+        for unit in left:
+            if unit.cell in partly:
+                tests.setdefault(unit.cell, set()).add(unit.uid)
+        return LeftOut(frozenset(whole - partly), {key: frozenset(names) for key, names in tests.items()}, tuple(drawn))
+
+
+def select(repository: Repository, config: Config, cells: Sequence[Cell], baseline: State, target: State) -> Selection:
+    """Choose among cells those that the change from one state to another can touch."""
+    return _Selector(repository, config, baseline, target).choices(cells)
+
+
+def unnoticed(repository: Repository, overlay: Sequence[str]) -> bool:
+    """Whether no job can notice what the working tree changes: what measures every revision alike, and documents that no source names.
+
+    Files of ``overlay`` and perf.toml itself are those of the working tree for every revision.
+    """
+    working = repository.changes
+
+    def is_common(path: str) -> bool:
+        return path in (RULES_FILE, ACCEPTED) or any(path == one or path.startswith(f"{one}/") for one in places)
+
+    places = [os.path.normpath(entry) for entry in overlay]
+    names = [name for name in working.files() if not is_common(name)]
+    if any(map(why, names)):
+        return False
+    head = repository.project.head
+    if not names or head is None:
+        return True
+    made = changes(repository.project, head, head, working=working)
+    own = Changes(tuple(file for file in made.files if not is_common(file.path)))
+    return impact(own, Sources(repository.project, repository.home, head, working)).empty
+
+
+class _Selector:
+    """What several benchmarks share: the changes, the sources on both sides, and the records."""
+
+    def __init__(self, repository: Repository, config: Config, baseline: State, target: State) -> None:
+        self.repository, self.config, self.baseline, self.target = repository, config, baseline, target
+        self.project, self.home = repository.project, repository.home
+        self._stale: dict[str, ChangeReach] = {}
+
+    def choices(self, cells: Sequence[Cell]) -> Selection:
+        working = self._working(self.target)
+        made = changes(self.project, self.baseline.commit, self.target.commit, working=working)
+        if not any(file.matters or file.document for file in made.files):
+            found = ChangeReach()
+        else:
+            found = impact(
+                made, Sources(self.project, self.home, self.target.commit, working), self._outside, self.config.overlay
+            )
+        units = [(cell, unit) for cell in cells for unit in self._units(cell) if not self._is_gone(unit, made)]
+        choices = [
+            Choice(unit, True, f"{unit.path} changed, whose text it runs", "files", self._records.get(unit))
+            if self._is_text(unit, made)
+            else choose(unit, self._evidence(unit, cell, found), found)
+            for cell, unit in units
+        ]
+        return Selection(self.baseline, self.target, made, tuple(choices))
+
+    def _working(self, state: State) -> WorkingChanges | None:
+        return self.repository.changes if state.dirty and not state.below else None
+
+    @cached_property
+    def _records(self) -> dict[BenchmarkUnit, Reach]:
+        commit = self.baseline.commit
+        return recorded(self.repository, chain([commit], self.project.ancestors(commit)))
+
+    @cached_property
+    def _outside(self) -> frozenset[str]:
+        return frozenset().union(*{reach.outside for reach in self._records.values()})
+
+    def _units(self, cell: Cell) -> Iterable[BenchmarkUnit]:
+        whole = BenchmarkUnit(cell.label, cell.collector_name)
+        if cell.collector_name != TESTS:
+            return [whole]
+        own = [unit for unit in self._records if unit.uid and unit.cell == whole.cell and self._is_of(unit, cell)]
+        return sorted(own, key=lambda unit: unit.uid) or [whole]
+
+    def _is_text(self, unit: BenchmarkUnit, made: Changes) -> bool:
+        """Whether a changed file's documents or docstrings are the test itself: its own function is not among those that ran."""
+        if not unit.uid or unit.path not in {file.path for file in made.files}:
+            return False
+        known = self._records.get(unit)
+        return known is None or f"{unit.path}:{unit.function}" not in known.functions
+
+    def _is_gone(self, unit: BenchmarkUnit, made: Changes) -> bool:
+        """Whether a test's own function is no longer there."""
+        if not unit.uid or f"{unit.path}:{unit.function}" not in made.functions:
+            return False
+        parts = self._after.parts(unit.path)
+        return parts is None or unit.function not in parts.functions
+
+    def _is_of(self, unit: BenchmarkUnit, cell: Cell) -> bool:
+        found = self._records.get(unit)
+        return found is not None and found.command == cell.cmd
+
+    def _evidence(self, unit: BenchmarkUnit, cell: Cell, changed: ChangeReach) -> BenchmarkReach:
+        if changed.empty or changed.everything:
+            return BenchmarkReach(None)
+        known = self._record(unit, cell)
+        if known is not None:
+            return BenchmarkReach(known, stale=self._since(known.commit))
+        if cell.collector_name == TESTS:
+            return BenchmarkReach(None, "its tests were not recorded yet: measure them once")
+        command = " ".join(filter(None, (cell.cmd, cell.args)))
+        guess = reach(self._before, self.baseline.commit, command, shell=cell.shell)
+        if isinstance(guess, str):
+            return BenchmarkReach(None, f"nothing is recorded of it, and {guess}")
+        after = reach(self._after, self.target.commit, command, shell=cell.shell)
+        if isinstance(after, str):
+            return BenchmarkReach(None, f"nothing is recorded of it, and {after}")
+        return BenchmarkReach(
+            replace(guess, functions=guess.functions | after.functions, processes=guess.processes or after.processes)
+        )
+
+    def _record(self, unit: BenchmarkUnit, cell: Cell) -> Reach | None:
+        """What was recorded of a benchmark, of a whole job under any of its collectors."""
+        own = [unit] if self._is_of(unit, cell) else []
+        if cell.collector_name != TESTS and not unit.uid:
+            own += [one for one in self._records if one.job == unit.job and not one.uid and self._is_of(one, cell)]
+        found = (resolved(self._before, self._records[one]) for one in own)
+        return next((one for one in found if not isinstance(one, str)), None)
+
+    @cached_property
+    def _before(self) -> Sources:
+        return Sources(self.project, self.home, self.baseline.commit)
+
+    @cached_property
+    def _after(self) -> Sources:
+        return Sources(self.project, self.home, self.target.commit, self._working(self.target))
+
+    def _since(self, commit: str) -> ChangeReach | None:
+        """What changed between a record and the baseline."""
+        if commit == self.baseline.commit:
+            return None
+        if commit not in self._stale:
+            made = changes(self.project, commit, self.baseline.commit)
+            self._stale[commit] = impact(made, self._before, self._outside, self.config.overlay)
+        return self._stale[commit]

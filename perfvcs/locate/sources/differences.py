@@ -1,0 +1,287 @@
+"""What one state of the project changes against another, file by file: functions, statements outside of them, and other files."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from perfvcs.git.bare import Bare, Fault
+from perfvcs.git.changes import WorkingChanges
+from perfvcs.git.project import Project
+from perfvcs.locate.sources import LARGEST_SOURCE, imports, language, read
+from perfvcs.locate.sources.parts import Parts, Statement
+from perfvcs.system.children import shared
+
+FILE_MODES = ("100644", "100755", "100664")
+SUBMODULE = "160000"
+RAW = ("-r", "-z", "--no-renames", "--full-index")
+UNREAD = "not read"  # why a source may change anything of which only that is known that it changed
+COMMITS_PER_READ = 8  # commits that one process reads at a time
+VERSIONS_KEPT = 32  # of sources, each of which the next commit that changes the file needs again
+
+
+class FilePair(NamedTuple):
+    """A file on both sides; an empty blob: not there. ``here``: the newer side is on disk."""
+
+    path: str
+    old: str
+    new: str
+    modes: tuple[str, str]
+    here: Path | None = None
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """What happened to one file.
+
+    ``functions``: the qualified names of those that changed, came or went. ``statements``: those outside of functions that differ.
+    ``why``: the reason why anything may notice it, for what is not a source, or cannot be read; empty otherwise.
+    """
+
+    path: str
+    added: bool = False
+    removed: bool = False
+    functions: frozenset[str] = frozenset()
+    statements: tuple[Statement, ...] = ()
+    why: str = ""
+    document: bool = False
+
+    @property
+    def matters(self) -> bool:
+        """Whether anything but comments, layout and documents changed."""
+        return bool(self.functions or self.statements or self.why)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What one state changes against another."""
+
+    files: tuple[FileChange, ...]
+
+    @cached_property
+    def functions(self) -> frozenset[str]:
+        """The functions that changed, came or went, as ``file:qualified name``: what ``reached`` of a profile calls them."""
+        return frozenset(f"{file.path}:{name}" for file in self.files for name in file.functions)
+
+    @property
+    def unseen(self) -> list[FileChange]:
+        """Files of which nobody can say who notices them, with the reason."""
+        return [file for file in self.files if file.why]
+
+    @property
+    def loaded(self) -> frozenset[str]:
+        """Files with statements outside of functions that changed: their modules, headers and classes may be others."""
+        return frozenset(file.path for file in self.files if file.statements)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether no benchmark can notice any of it: documents, comments, layout."""
+        return not any(file.matters for file in self.files)
+
+
+def changes(project: Project, old: str, new: str, *, working: WorkingChanges | None = None) -> Changes:
+    """What commit ``new`` (full ids), or with ``working`` the working tree on top of it, changes against commit ``old``."""
+    entries = list(_entries(project, old, new, working))
+    return _made(entries, _blobs(project, entries))
+
+
+def along(project: Project, commits: Sequence[str], most: int | None = None) -> list[Changes]:
+    """What each of some commits (full ids) but the first changes against the one before, in order.
+
+    At most about ``most`` bytes of sources are read, those of the commits with the least to be read
+    first. Of the others it is known which files they change, and not how.
+    """
+    rows = list(_rows_along(project, commits))
+    read = _read_within(project, rows, most)
+
+    def of_chunk(chunk: range) -> list[Changes]:
+        wanted = (entry for number in read.intersection(chunk) for entry in rows[number])
+        blobs = _blobs(project, wanted)
+        made = (_made if number in read else _unread for number in chunk)
+        return [make(rows[number], blobs) for make, number in zip(made, chunk, strict=True)]
+
+    every = range(len(rows))
+    chunks = [every[start : start + COMMITS_PER_READ] for start in every[::COMMITS_PER_READ]]
+    return [made for chunk in shared(of_chunk, chunks) for made in chunk]
+
+
+def _rows_along(project: Project, commits: Sequence[str]) -> Iterator[list[FilePair]]:
+    """The files that each commit changes against the one before it; git is asked once."""
+    # the second of a line is taken for the parent of the first
+    ask = "".join(f"{new} {old}\n" for old, new in pairwise(commits))
+    listed = project.git("diff-tree", "--stdin", "--always", *RAW, text=ask)
+    found: dict[str, list[FilePair]] = {commit: [] for commit in commits[1:]}
+    fields = iter(listed.split("\0"))
+    commit = ""
+    for field in fields:
+        if field.startswith(":"):
+            found[commit].append(_pair(field, next(fields)))
+        elif field:
+            commit = field.strip()
+    yield from found.values()
+
+
+def _read_within(project: Project, rows: Sequence[list[FilePair]], most: int | None) -> set[int]:
+    """The numbers of the commits whose sources are read."""
+    if most is None:
+        return set(range(len(rows)))
+    sources = [[entry for entry in row if language(entry.path)] for row in rows]
+    wanted = [{blob for entry in row for blob in (entry.old, entry.new) if blob} for row in sources]
+    sizes = _sizes(project, sorted(set().union(*wanted)))
+    found: set[int] = set()
+    known: set[str] = set()
+    costs = [sum(sizes[blob] for blob in blobs) for blobs in wanted]
+    for number in sorted(range(len(rows)), key=costs.__getitem__):
+        most -= sum(sizes[blob] for blob in wanted[number] - known)
+        if most < 0:
+            break
+        known |= wanted[number]
+        found.add(number)
+    return found
+
+
+def _sizes(project: Project, blobs: Sequence[str]) -> dict[str, int]:
+    """The bytes of each blob; 0 of one that is missing."""
+    if not blobs:
+        return {}
+    ask = "".join(f"{blob}\n" for blob in blobs)
+    listed = project.git("cat-file", "--batch-check=%(objectsize)", text=ask).split("\n")
+    sizes = (int(size) if size.isdigit() else 0 for size in listed)
+    return dict(zip(blobs, sizes, strict=True))
+
+
+def _made(entries: Iterable[FilePair], blobs: Mapping[str, bytes | Fault]) -> Changes:
+    changed = (_change(entry, *_sides(entry, blobs)) for entry in entries)
+    return Changes(tuple(sorted(changed, key=lambda change: change.path)))
+
+
+def _unread(entries: Iterable[FilePair], _: Mapping[str, bytes | Fault]) -> Changes:
+    """The same of files of which nothing is read."""
+    files = _made(entries, {}).files
+    noticed = [bool(file.why and language(file.path)) for file in files]
+    pairs = zip(files, noticed, strict=True)
+    return Changes(tuple(replace(file, why=UNREAD) if seen else file for file, seen in pairs))
+
+
+def _entries(project: Project, old: str, new: str, working: WorkingChanges | None) -> Iterator[FilePair]:
+    parts = project.git("diff-tree", *RAW, old, new).split("\0")
+    found = {path: _pair(raw, path) for raw, path in zip(parts[:-1:2], parts[1::2], strict=False)}
+    if working is not None:
+        names = [name for name in working.files() if name.partition("/")[0] != ".perf"]
+        listed = project.git("ls-tree", "-r", "-z", "--full-tree", old, "--", *names) if names else ""
+        base = {line.partition("\t")[2]: line.partition("\t")[0].split(" ") for line in listed.split("\0") if line}
+        for name in names:
+            mode, _, blob = base.get(name, ["000000", "", ""])
+            place = project.root / name
+            there = os.path.lexists(place)
+            kind = "120000" if place.is_symlink() else SUBMODULE if place.is_dir() else "100644"
+            found[name] = FilePair(
+                name, blob, "here" if there else "", (mode, kind if there else "000000"), place if there else None
+            )
+    yield from found.values()
+
+
+def _pair(raw: str, path: str) -> FilePair:
+    """A file by a line of git's raw format."""
+    before, after, old, new, *_ = raw.removeprefix(":").split(" ")
+    old, new = (blob if blob.strip("0") else "" for blob in (old, new))
+    return FilePair(path, old, new, (before, after))
+
+
+def _blobs(project: Project, entries: Iterable[FilePair]) -> dict[str, bytes | Fault]:
+    """The contents of the files that are read, by blob: not of links, submodules, large files."""
+    wanted = {
+        blob: b""
+        for entry in entries
+        for blob, mode in zip((entry.old, entry.new), entry.modes, strict=True)
+        if blob not in ("", "here") and mode in FILE_MODES and _is_read(entry.path)
+    }
+    if not wanted:
+        return {}
+    contents = Bare(project.common_dir).objects(wanted, LARGEST_SOURCE)
+    return dict(zip(wanted, contents, strict=True))
+
+
+def _sides(entry: FilePair, blobs: Mapping[str, bytes | Fault]) -> tuple[bytes | None, bytes | None]:
+    """The contents of both sides of a file; None where there is none, or it is not read."""
+
+    def content(blob: str, mode: str, here: Path | None) -> bytes | None:
+        if here is not None:
+            try:
+                return here.read_bytes() if mode in FILE_MODES and here.stat().st_size <= LARGEST_SOURCE else None
+            except OSError:
+                return None
+        found = blobs.get(blob)
+        return None if isinstance(found, Fault) else found
+
+    before = content(entry.old, entry.modes[0], None)
+    return before, content(entry.new, entry.modes[1], entry.here if entry.new else None)
+
+
+def _is_read(path: str) -> bool:
+    return bool(language(path)) or path.rpartition("/")[2] in ("pyproject.toml", "setup.cfg", "tox.ini", "setup.py")
+
+
+def _change(entry: FilePair, before: bytes | None, after: bytes | None) -> FileChange:
+    path, added, removed = entry.path, not entry.old, not entry.new
+    if SUBMODULE in entry.modes:
+        return FileChange(path, added, removed, why="a submodule moved")
+    if any(mode not in (*FILE_MODES, "000000") for mode in entry.modes):
+        return FileChange(path, added, removed, why="it is a link")
+    if before is not None and before == after:
+        return FileChange(path)
+    reason = imports.why(path)
+    if (kind := language(path)) and not imports.is_build(path) and not imports.is_document(path):
+        return _source_change(path, kind, before, after, added=added, removed=removed)
+    if reason and not added and not removed and before is not None and after is not None:
+        matter = imports.settings(path, before), imports.settings(path, after)
+        if None not in matter and matter[0] == matter[1]:
+            return FileChange(path)
+    return FileChange(path, added, removed, why=reason, document=not reason)
+
+
+def _source_change(path: str, kind: str, before: bytes | None, after: bytes | None, *, added: bool, removed: bool) -> FileChange:
+    sides: list[Parts] = []
+    for content, absent in ((before, added), (after, removed)):
+        parts = Parts(kind) if absent else None if content is None else _parts(kind, content)
+        if parts is None:
+            return FileChange(path, added, removed, why="no parser reads it")
+        sides.append(parts)
+    old, new = sides
+    names = old.functions.keys() | new.functions.keys()
+    functions = frozenset(name for name in names if _digest(old, name) != _digest(new, name))
+    return FileChange(path, added, removed, functions, tuple(_statements(old, new)))
+
+
+@lru_cache(VERSIONS_KEPT)
+def _parts(kind: str, content: bytes) -> Parts | None:
+    return read(kind, content)
+
+
+def _digest(parts: Parts, name: str) -> str:
+    function = parts.functions.get(name)
+    return function.digest if function else ""
+
+
+def _statements(old: Parts, new: Parts) -> Iterator[Statement]:
+    """The statements that only one side has, or that stand in another order where that matters."""
+    counts = Counter((one.scope, one.digest) for one in new.statements)
+    counts.subtract((one.scope, one.digest) for one in old.statements)
+    different = {key for key, count in counts.items() if count}
+    yield from dict.fromkeys(one for one in (*old.statements, *new.statements) if (one.scope, one.digest) in different)
+    orders = [
+        [one for one in side.statements if (one.scope, one.digest) not in different and _stands_in_order(one, side.language)]
+        for side in (old, new)
+    ]
+    yield from dict.fromkeys(second for first, second in zip(*orders, strict=True) if first.digest != second.digest)
+
+
+def _stands_in_order(statement: Statement, kind: str) -> bool:
+    """Whether it matters what stands before a statement: not for imports and definitions of functions in Python."""
+    return kind != "python" or not (statement.imports or statement.function)

@@ -1,0 +1,295 @@
+"""What changed between two commits: files, hunks, and the functions that they are in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from functools import cached_property
+from typing import NamedTuple
+
+from perfvcs.git.project import Project
+from perfvcs.locate.sources.outline import MODULE, Outline, language, outline
+from perfvcs.text.characters import source_lines
+
+MOST_FILES = 400  # sources that are read on both sides; those that the benchmark reaches come first
+LARGEST_DIFFED = 1 << 20  # bytes of a source; what is larger was generated
+MOST_ALIKE = 300  # functions of a side that are compared with those of the other one
+COMMON_WORDS_SHARE = 0.6  # the share of common words from which on a lost and a new function are one that was renamed
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+class Hunk(NamedTuple):
+    """Lines ``old`` of the old file (first line, counted from 1, and how many) became lines ``new`` of the new one."""
+
+    old: tuple[int, int]
+    new: tuple[int, int]
+
+    @property
+    def lines(self) -> tuple[int, int]:
+        """The first and last line in the new file; those around it where lines were only taken away."""
+        first, count = self.new
+        return (first, first + count - 1) if count else (max(first, 1), max(first, 1))
+
+
+@dataclass(frozen=True)
+class DifferingFile:
+    """One file that differs; ``old`` and ``new`` are its texts, empty where a side does not have it."""
+
+    path: str
+    old_path: str
+    old: str
+    new: str
+    hunks: tuple[Hunk, ...]
+    mode: str = "100644"
+    is_new: bool = False
+
+    @cached_property
+    def outlines(self) -> tuple[Outline | None, Outline | None]:
+        """The functions of both sides."""
+        return outline(self.old_path, self.old), outline(self.path, self.new)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of the new side."""
+        return source_lines(self.new)
+
+    def function(self, hunk: Hunk) -> str:
+        """The function that a hunk is in: on the new side, or on the old one where its lines were taken away."""
+        before, after = self.outlines
+        first, count = hunk.new
+        names = {after.at(line) for line in range(first, first + count)} if after and count else set()
+        if not names - {MODULE} and before and hunk.old[1]:
+            names |= {before.at(line) for line in range(hunk.old[0], sum(hunk.old))}
+        inner = sorted(names - {MODULE})
+        return inner[0] if inner else MODULE
+
+    def without(self, hunks: Iterable[Hunk]) -> str:
+        """The new text with some hunks as they were before."""
+        before, after = source_lines(self.old, ends=True), source_lines(self.new, ends=True)
+        for hunk in sorted(hunks, key=lambda hunk: -hunk.new[0]):
+            first, count = hunk.new
+            start = first - 1 if count else first  # an empty side names the line before it
+            after[start : start + count] = before[hunk.old[0] - 1 : hunk.old[0] - 1 + hunk.old[1]] if hunk.old[1] else []
+        # a last line without a newline may have got others behind it
+        return "".join([*(line if line.endswith("\n") else f"{line}\n" for line in after[:-1]), *after[-1:]])
+
+
+@dataclass(frozen=True)
+class ChangedUnit:
+    """A changed function, or what stands outside of functions in a changed file: ``<module>``.
+
+    ``means``: the change is more than comments and layout. ``is_new``: the old side has no such function.
+    """
+
+    path: str
+    name: str
+    hunks: tuple[Hunk, ...]
+    means: bool = True
+    is_new: bool = False
+
+    @property
+    def key(self) -> str:
+        """File and name."""
+        return f"{self.path}:{self.name}"
+
+    def __str__(self) -> str:
+        where = f"{self.path}:{self.hunks[0].lines[0]}" if self.hunks else self.path
+        return f"the code outside of functions ({where})" if self.name == MODULE else f"{self.name} ({where})"
+
+
+@dataclass
+class SourceDifference:
+    """All that differs between two commits as far as it is source, and how many files are left out."""
+
+    files: dict[str, DifferingFile] = field(default_factory=dict)
+    units: dict[str, ChangedUnit] = field(default_factory=dict)
+    renamed: dict[str, str] = field(default_factory=dict)
+    others: list[str] = field(default_factory=list)
+    left_out: int = 0
+
+    @property
+    def meaning(self) -> list[ChangedUnit]:
+        """The units whose change is more than comments and layout."""
+        return [unit for unit in self.units.values() if unit.means]
+
+
+class _Entry(NamedTuple):
+    status: str
+    old_path: str
+    path: str
+    old: str
+    new: str
+    mode: str
+
+
+def difference(
+    project: Project,
+    a: str,
+    b: str,
+    *,
+    skip: Callable[[str], bool] = lambda _: False,
+    first: Callable[[str], bool] = lambda _: False,
+) -> SourceDifference:
+    """What changed from commit ``a`` to ``b``; files to ``skip`` are the same on both sides when measured, others come ``first``."""
+    found = SourceDifference()
+    entries = [entry for entry in _entries(project, a, b) if not skip(entry.path)]
+    sources = sorted((entry for entry in entries if _is_source(entry)), key=lambda entry: not first(entry.path))
+    found.others = [entry.path for entry in entries if not _is_source(entry)]
+    found.left_out = len(sources[MOST_FILES:])
+    content = texts(project, {name for entry in sources[:MOST_FILES] for name in (entry.old, entry.new)})
+    for entry in sources[:MOST_FILES]:
+        old, new = content[entry.old], content[entry.new]
+        if old is None or new is None:  # binary, or too large to be written by people
+            found.others.append(entry.path)
+        else:
+            found.files[entry.path] = _file(project, entry, old, new)
+    for change in found.files.values():
+        found.units.update({unit.key: unit for unit in _units(change)})
+    found.renamed = _renamed(found.files.values())
+    return found
+
+
+def _entries(project: Project, a: str, b: str) -> Iterator[_Entry]:
+    words = iter(project.git("diff", "--raw", "-z", "--no-abbrev", "--find-renames", "--no-ext-diff", a, b).split("\0"))
+    for word in words:
+        if not word.startswith(":"):
+            continue
+        _, mode, old, new, status = word[1:].split(" ")
+        path = next(words)
+        renamed = next(words) if status[0] in "RC" else path
+        yield _Entry(status[0], path, renamed, old, new, mode if status[0] != "D" else "100644")
+
+
+def _is_source(entry: _Entry) -> bool:
+    return bool(language(entry.path)) and entry.mode.startswith("100")
+
+
+def _file(project: Project, entry: _Entry, old: str, new: str) -> DifferingFile:
+    """A changed file with its hunks."""
+    lost, made = (set(name) == {"0"} for name in (entry.old, entry.new))
+    if lost or made:
+        sides = [(1, len(source_lines(text))) if text else (0, 0) for text in (old, new)]
+        hunks: tuple[Hunk, ...] = (Hunk(sides[0], sides[1]),)
+    else:
+        options = (
+            "--unified=0",
+            "--no-color",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--inter-hunk-context=0",
+            "--ignore-cr-at-eol",
+            "--diff-algorithm=histogram",
+        )
+        hunks = tuple(_hunks(project.git("diff", *options, entry.old, entry.new)))
+    return DifferingFile(entry.path, entry.old_path, old, new, hunks, entry.mode, is_new=lost)
+
+
+def texts(project: Project, blobs: Iterable[str]) -> dict[str, str | None]:
+    """The texts of blobs; empty for the blob that is none, None for one that is binary or too large."""
+    found: dict[str, str | None] = {blob: "" for blob in blobs if set(blob) == {"0"}}
+    wanted = [blob for blob in blobs if blob not in found]
+    sizes = project.git("cat-file", "--batch-check", text="".join(f"{blob}\n" for blob in wanted)).split("\n") if wanted else []
+    small = [line.split(" ")[0] for line in sizes if int(line.split(" ")[2]) <= LARGEST_DIFFED]
+    content = project.git("cat-file", "--batch", text="".join(f"{blob}\n" for blob in small)) if small else ""
+    data, at = content.encode("utf-8", "surrogateescape"), 0
+    for blob in small:
+        end = data.index(b"\n", at)
+        size = int(data[at:end].rpartition(b" ")[2])
+        text = data[end + 1 : end + 1 + size].decode("utf-8", "surrogateescape")
+        found[blob] = None if "\0" in text else text
+        at = end + 2 + size
+    return dict.fromkeys(wanted, None) | found
+
+
+def _hunks(said: str) -> Iterator[Hunk]:
+    for line in said.split("\n"):
+        if found := _HUNK.match(line):
+            old, old_count, new, new_count = (int(one) if one is not None else 1 for one in found.groups())
+            yield Hunk((old, old_count), (new, new_count))
+
+
+def _parts(change: DifferingFile, hunk: Hunk) -> list[Hunk]:
+    """A hunk cut where functions begin and end, as far as both sides have them in the same order."""
+    before, after = change.outlines
+    if hunk.old[1] and hunk.new[1] and before and after:
+        return _paired(hunk, before, after) if change.old and change.new else [hunk]
+    if hunk.old[1] or after is None or hunk.new[1] < 2:
+        return [hunk]
+    first, count = hunk.new
+    found: list[tuple[str, int, int]] = []
+    for line in range(first, first + count):
+        name = after.at(line)
+        if found and (name == found[-1][0] or not change.lines[line - 1].strip()):
+            found[-1] = found[-1][0], found[-1][1], line
+        else:
+            found.append((name, line, line))
+    return [Hunk(hunk.old, (start, end - start + 1)) for _, start, end in found]
+
+
+def _paired(hunk: Hunk, before: Outline, after: Outline) -> list[Hunk]:
+    """A hunk cut at the functions that lie inside it on both sides; as it is where none does."""
+    sides = [
+        [one for one in outline.definitions if first <= one.first and one.last < first + count]
+        for outline, (first, count) in ((before, hunk.old), (after, hunk.new))
+    ]
+    if not all(sides) or len(sides[0]) + len(sides[1]) == 2 or max(map(len, sides)) > MOST_ALIKE:
+        return [hunk]
+    names = [[one.name for one in side] for side in sides]
+    at, found = (hunk.old[0], hunk.new[0]), []
+    for block in SequenceMatcher(None, names[0], names[1], autojunk=False).get_matching_blocks()[:-1]:
+        for number in range(block.size):
+            old, new = sides[0][block.a + number], sides[1][block.b + number]
+            found += [_between(at, (old.first, new.first)), _between((old.first, new.first), (old.last + 1, new.last + 1))]
+            at = old.last + 1, new.last + 1
+    found.append(_between(at, (sum(hunk.old), sum(hunk.new))))
+    return [part for part in found if part.old[1] or part.new[1]]
+
+
+def _between(starts: tuple[int, int], ends: tuple[int, int]) -> Hunk:
+    """The hunk of the lines from ``starts`` to before ``ends``, old and new; an empty side names the line before it."""
+    old, new = ((start, end - start) if end > start else (start - 1, 0) for start, end in zip(starts, ends, strict=True))
+    return Hunk(old, new)
+
+
+def _units(change: DifferingFile) -> Iterator[ChangedUnit]:
+    """The changed functions of a file, each with its hunks."""
+    hunks: dict[str, list[Hunk]] = {}
+    for hunk in (part for whole in change.hunks for part in _parts(change, whole)):
+        hunks.setdefault(change.function(hunk), []).append(hunk)
+    before, after = change.outlines
+    known = [one.digests() if one else {} for one in (before, after)]
+    for name, own in hunks.items():
+        means = not before or not after or known[0].get(name) != known[1].get(name)
+        yield ChangedUnit(change.path, name, tuple(own), means, is_new=name not in known[0])
+
+
+def _renamed(files: Iterable[DifferingFile]) -> dict[str, str]:
+    """New names of functions that were lost, by what their bodies consist of; as ``name (file)``."""
+    lost: list[tuple[str, set[str]]] = []
+    made: list[tuple[str, set[str]]] = []
+    for change in files:
+        before, after = change.outlines
+        names = [{one.name for one in side.definitions} if side else set() for side in (before, after)]
+        for side, gone, text, path, found in (
+            (before, names[1] if change.path == change.old_path else set(), change.old, change.old_path, lost),
+            (after, names[0] if change.path == change.old_path else set(), change.new, change.path, made),
+        ):
+            for one in side.definitions if side else ():
+                if one.name not in gone:
+                    body = source_lines(text)[one.first - 1 : one.last]
+                    found.append((f"{one.name} ({path})", set(re.findall(r"\w+", "\n".join(body)))))
+    pairs: dict[str, str] = {}
+    taken: set[str] = set()
+    for name, words in lost[:MOST_ALIKE]:
+        alike = [
+            (len(words & others) / len(words | others), other)
+            for other, others in made[:MOST_ALIKE]
+            if other not in taken and words | others
+        ]
+        share, best = max(alike, default=(0.0, ""))
+        if share >= COMMON_WORDS_SHARE:
+            pairs[name] = best
+            taken.add(best)
+    return pairs

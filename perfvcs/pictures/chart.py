@@ -1,0 +1,257 @@
+"""What figures over commits share: series that stand together, the order of their commits, their axis, and how far the values range."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+from perfvcs.check.subject import Point, Series
+from perfvcs.pictures.canvas import HOVER, AxisScale, plain
+from perfvcs.pictures.outline import Outline, outline
+from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import Scale, change, interval, number, percent, quantity, scale
+from perfvcs.text.words import metric_name, metric_rank
+
+if TYPE_CHECKING:
+    from bokeh.plotting import figure
+
+TITLED_COMMITS = 12  # commits whose titles have room below an axis
+TITLE_CHARACTERS = 20  # characters of such a title
+TITLE_LINE = 52  # characters of a title that a telephone has room for
+REASON_CHARACTERS = 160  # of the reason why a series begins anew
+REMARK = 240  # of what it shows beside steps
+LEAST_SPAN = 0.02  # share of the middle value that an axis spans at least: noise of a percent is not a mountain
+INTERVAL_ROOM = 0.75  # of the range of the centres, which intervals may take on either side
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One benchmark's one metric in all its environments; ``commits`` are drawn, the newest, of ``every`` one that was measured.
+
+    Values times ``scale.factor`` are in ``scale.unit``.
+    """
+
+    group: Sequence[Series]
+    every: list[str]
+    commits: list[str]
+    place: dict[str, int]
+    scale: Scale
+
+    @classmethod
+    def of(cls, group: Sequence[Series], most: int) -> Chart:
+        """The chart of series that ``grouped`` put together, of at most so many commits."""
+        every = order(group)
+        commits = every[-most:]
+        centres = sorted(abs(point.centre) for series in group for point in series.points)
+        place = {commit: turn for turn, commit in enumerate(commits)}
+        return cls(group, every, commits, place, scale(centres[len(centres) // 2], group[0].unit))
+
+    @property
+    def label(self) -> str:
+        """What the values are, with their unit."""
+        return f"{metric_name(self.group[0].metric)} ({self.scale.unit})".replace(" ()", "")
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The ends of the axis of commits."""
+        return -0.7, len(self.commits) - 0.3
+
+    def outline(self, series: Series) -> Outline:
+        """The levels and changes of a series that are drawn."""
+        return outline(series, self.place)
+
+    def points(self, series: Series) -> list[Point]:
+        """Those points of a series that are drawn."""
+        return [point for point in series.points if point.commit in self.place]
+
+    @property
+    def centres(self) -> list[float]:
+        """All values that are drawn, in the metric's unit."""
+        return [point.centre for series in self.group for point in self.points(series)]
+
+    def bounds(self, axis: AxisScale = "linear") -> tuple[float, float]:
+        """The ends of an axis in ``scale.unit``: all centres and most of their intervals, and never less than 2 % of the middle."""
+        centres = self.centres
+        low, high = min(centres), max(centres)
+        if axis == "log":
+            room = (high / low) ** 0.08
+            return low / room * self.scale.factor, high * room * self.scale.factor
+        span = max(high - low, LEAST_SPAN * abs(low / 2 + high / 2), 1e-300)
+        ends = [
+            end for series in self.group for point in self.points(series) for end in (point.low, point.high) if end is not None
+        ]
+        bottom = max(min([low, *ends]), low - INTERVAL_ROOM * span) - 0.06 * span
+        top = min(max([high, *ends]), high + INTERVAL_ROOM * span) + 0.06 * span
+        spare = max(0.0, LEAST_SPAN * abs(low / 2 + high / 2) - (top - bottom)) / 2
+        return (bottom - spare) * self.scale.factor, (top + spare) * self.scale.factor
+
+    def notes(self) -> list[str]:
+        """How many commits, how far their values range, and what is not as one would think."""
+        shown, centres = f"{len(self.every):,} commits{_span(self.group)}", self.centres
+        found = [shown if len(self.every) > 1 else "one commit: no history yet"]
+        found += [f"the newest {len(self.commits):,} drawn"] if len(self.commits) < len(self.every) else []
+        if len(centres) > 1:
+            found.append(_range(min(centres), max(centres), self.scale))
+        low, high = self.bounds()
+        found += ["the axis does not begin at 0"] if low > 0 or high < 0 else []
+        points = [point for series in self.group for point in self.points(series)]
+        alone = sum(point.low is None for point in points)
+        if alone:
+            found.append("commits with one execution have no interval")
+        aside = len({point.commit for point in points if point.aside})
+        if aside:
+            found.append(f"{aside:,} on branches that were merged, not joined")
+        for series in self.group:
+            if series.begins and series.points:
+                found.append(f"begins anew at {series.points[0].commit[:8]}: {plain(series.begins, REASON_CHARACTERS)}")
+            found += [plain(remark, REMARK) for remark in series.remarks]
+        return list(dict.fromkeys(found))
+
+    def along(self, plot: figure) -> None:
+        """The commits as the horizontal axis of a figure."""
+        from bokeh.models import AdaptiveTicker, Range1d
+
+        plot.x_range = Range1d(start=self.span[0], end=self.span[1])
+        plot.xaxis.ticker = AdaptiveTicker(min_interval=1, desired_num_ticks=6, num_minor_ticks=0)
+        titles = (
+            {point.commit: point.title for series in self.group for point in series.points}
+            if len(self.place) <= TITLED_COMMITS
+            else {}
+        )
+        plot.xaxis.major_label_overrides = {
+            number: plain(titles.get(commit, ""), TITLE_CHARACTERS) or commit[:8] for commit, number in self.place.items()
+        }
+        plot.xaxis.major_label_orientation = 0.6
+        plot.xgrid.visible = False
+
+
+def folded(notes: Sequence[str], width: int = TITLE_LINE) -> list[str]:
+    """Notes on as few lines as they take, as many on each as there is room for: of a title, what a telephone has."""
+    lines: list[str] = []
+    for note in notes:
+        if lines and len(lines[-1]) + len(note) + 3 <= width:
+            lines[-1] += f" · {note}"
+        else:
+            lines += wrap(note, width, break_on_hyphens=False)
+    return lines
+
+
+def grouped(history: Sequence[Series]) -> list[list[Series]]:
+    """Series that are drawn together (one per environment), wall time of all benchmarks first; those without points are left out."""
+    groups: dict[tuple[str, str, float | None, str], list[Series]] = {}
+    for series in sorted(history, key=lambda series: metric_rank(series.metric)):
+        if series.points:
+            groups.setdefault((series.label, series.uid, series.size, series.metric), []).append(series)
+    return list(groups.values())
+
+
+def order(group: Sequence[Series]) -> list[str]:
+    """The commits of several series, each ordered by ancestry, as one order that keeps all of theirs; the date decides where none does.
+
+    A series that begins anew follows the one before it.
+    """
+    after: dict[str, list[str]] = {}
+    waiting: dict[str, int] = {}
+    dates: dict[str, str] = {}
+    for series in group:
+        dates |= {point.commit: point.when for point in series.points}
+        waiting = {point.commit: 0 for point in series.points} | waiting
+        for before, point in pairwise(series.points):
+            after.setdefault(before.commit, []).append(point.commit)
+            waiting[point.commit] += 1
+    for old, new in pairwise(group):
+        if new.begins and new.points and old.points:
+            after.setdefault(old.points[-1].commit, []).append(new.points[0].commit)
+            waiting[new.points[0].commit] += 1
+    ready = [(dates[commit], commit) for commit, count in waiting.items() if not count]
+    heapify(ready)
+    found: dict[str, None] = {}
+    while ready:
+        _, commit = heappop(ready)
+        found[commit] = None
+        for follower in after.get(commit, []):
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                heappush(ready, (dates[follower], follower))
+    return list(found | dict.fromkeys(waiting))  # series that contradict one another still have all their commits
+
+
+def environments(group: Sequence[Series]) -> list[str]:
+    """A short name for the environment of each series: what tells it from the others."""
+    parts = [series.environment.split(", ") for series in group]
+    common = set.intersection(*map(set, parts)) if len(parts) > 1 else set()
+    apart = [[part for part in own if part not in common] for own in parts]
+    enough = next((count for count in (1, 2, 3) if len({tuple(own[:count]) for own in apart}) == len(apart)), 1)
+    names: list[str] = []
+    for own in apart:
+        name = ", ".join(own[:enough] if len(group) > 1 else own) or "unknown environment"
+        names.append(f"{name} ({names.count(name) + 1})" if name in names else name)
+    return names
+
+
+def places(chart: Chart, points: Sequence[Point], shift: float = 0.0) -> dict[str, Any]:
+    """Where points and the ends of their intervals are drawn, as columns; a point without an interval has its own height for both."""
+    import numpy as np
+
+    ends = [(point.centre, *(point.centre if end is None else end for end in (point.low, point.high))) for point in points]
+    y, low, high = np.array(ends, dtype=np.float64).reshape(-1, 3).T * chart.scale.factor
+    x = np.array([chart.place[point.commit] for point in points], dtype=np.float64)
+    return {"x": x + shift, "y": y, "low": low, "high": high}
+
+
+def texts(points: Sequence[Point], unit: str) -> dict[str, Any]:
+    """What a tooltip says of each point."""
+    import numpy as np
+
+    return {
+        "commit": [f"{point.commit[:10]} {_short(point.title)}" for point in points],
+        "author": [f"{_short(point.author)}, {_short(point.when)}" for point in points],
+        "centre": [f"{quantity(point.centre, unit)} {_relative(point)}" for point in points],
+        "executions": np.array([point.executions for point in points], dtype=np.int64),
+        "verdict": [_judged(point) for point in points],
+    }
+
+
+TOOLTIP = [
+    ("commit", "@commit"), ("author", "@author"), ("centre", "@centre"), ("executions", "@executions"), ("verdict", "@verdict"),
+]  # fmt: skip
+
+
+def _judged(point: Point) -> str:
+    """``degradation, +12.0 % [+11.0, +13.0] (why)``."""
+    effect = "" if point.effect is None else f", {change(point.effect, point.effect_low, point.effect_high)}"
+    return f"{point.verdict or 'none'}{effect}{f' ({_short(point.reason)})' if point.reason else ''}"
+
+
+@lru_cache(4096)
+def _short(text: str) -> str:
+    """Cached: the same commits are in the series of every metric."""
+    return shorten(text, HOVER // 3)
+
+
+def _relative(point: Point) -> str:
+    if point.low is None or point.high is None or not point.centre:
+        return "(no interval)"
+    return interval(point.low / point.centre - 1, point.high / point.centre - 1)
+
+
+def _range(low: float, high: float, chosen: Scale) -> str:
+    """``values from 12.9 to 14.7 ms, 14 % apart``."""
+    least, most = (f"{number(end * chosen.factor)}" for end in (low, high))
+    if low == high:
+        return f"all values are {least} {shorten(chosen.unit, 24)}".rstrip()
+    apart = f", {percent(high / low - 1)[1:]} apart" if low > 0 else ""
+    return f"values from {least} to {most} {shorten(chosen.unit, 24)}".rstrip() + apart
+
+
+def _span(group: Iterable[Series]) -> str:
+    """``, 2024-01-03 to 2024-06-30``: the days of the first and the last commit; empty if they are not ISO 8601."""
+    days = sorted(point.when[:10] for series in group for point in series.points)
+    known = all(re.fullmatch(r"\d{4}-\d\d-\d\d", day) for day in (days[0], days[-1]))
+    return f", {days[0]} to {days[-1]}" if known and days[0] != days[-1] else ""

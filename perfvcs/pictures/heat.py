@@ -1,0 +1,178 @@
+"""The contents of a heat map: names, and a grid of cells for each revision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from perfvcs.pictures.bundle import UnitRows
+from perfvcs.pictures.canvas import plain
+from perfvcs.pictures.parts import DrawnUnit
+from perfvcs.pictures.sample import BinColumns, numbered
+from perfvcs.text.quantity import number
+from perfvcs.text.words import metric_name
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class HeatCells:
+    """Mean, lowest and highest value, and number of values of each cell, all of shape (rows, columns).
+
+    A cell without a value has NaN, and a ``count`` of 0.
+    """
+
+    mean: Floats
+    low: Floats
+    high: Floats
+    count: Numbers
+
+
+def cells(row: Numbers, column: Numbers, values: Floats, shape: tuple[int, int]) -> HeatCells:
+    """The cells of values; ``row`` and ``column`` say where each falls, all of shape (values,)."""
+    import numpy as np
+
+    size = shape[0] * shape[1]
+    place = row * shape[1] + column
+    count = np.bincount(place, minlength=size)
+    low, high = np.full(size, np.inf), np.full(size, -np.inf)
+    np.minimum.at(low, place, values)
+    np.maximum.at(high, place, values)
+    there = count > 0
+    largest = np.abs(values).max(initial=0.0) or 1.0  # the sum of numbers near the largest float is none
+    sums = np.bincount(place, weights=values / largest, minlength=size)
+    mean = np.where(there, np.clip(sums / np.maximum(count, 1) * largest, low, high), np.nan)
+    least, most = (np.where(there, end, np.nan).reshape(shape) for end in (low, high))
+    return HeatCells(mean.reshape(shape), least, most, count.reshape(shape).astype(np.int64))
+
+
+By = Literal["time", "execution", "size"]
+
+
+class Panel(NamedTuple):
+    """One revision's part of a sheet, with a text for each column; an empty ``name`` where there is only one."""
+
+    name: str
+    columns: BinColumns
+    cells: HeatCells
+    headings: list[str]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One heat map, of one revision or two: rows have a name and a unit each, and panels the cells of them.
+
+    ``own``: every row is coloured by its own range, for rows of different metrics. ``linked``: panels share one axis of columns.
+    ``ticks``: what columns are called, where they are not the numbers of an axis in the columns' unit.
+    """
+
+    title: str
+    x: str
+    y: str
+    names: list[str]
+    units: list[str]
+    panels: list[Panel]
+    own: bool = False
+    notes: list[str] = field(default_factory=list)
+    ticks: dict[float, str] = field(default_factory=dict)
+    linked: bool = True
+
+
+class HeatSide(NamedTuple):
+    """The rows of one revision, one entry per metric."""
+
+    name: str
+    rows: list[UnitRows]
+
+
+def limits(sheet: Sheet) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lowest and highest mean of each row over all panels, of shape (rows,); NaN if it has no value."""
+    import numpy as np
+
+    means = np.concatenate([panel.cells.mean for panel in sheet.panels], axis=1)
+    return np.fmin.reduce(means, axis=1), np.fmax.reduce(means, axis=1)
+
+
+def chosen(sheet: Sheet, rows: NDArray[np.int64], notes: list[str]) -> Sheet:
+    """Some of the rows, in this order."""
+    panels = [
+        panel._replace(cells=HeatCells(*(getattr(panel.cells, name)[rows] for name in ("mean", "low", "high", "count"))))
+        for panel in sheet.panels
+    ]
+    places = rows.tolist()
+    return replace(
+        sheet, names=[sheet.names[row] for row in places], units=[sheet.units[row] for row in places], panels=panels, notes=notes
+    )
+
+
+TICKS = 6  # sizes that are named
+
+
+def measurements(sides: list[HeatSide], by: By, most: tuple[int, int]) -> Iterator[Sheet]:
+    """One metric's values of each unit, a row per execution, in their order or by size."""
+    for unit in dict.fromkeys(_unit(one, by) for side in sides for rows in side.rows for one in rows.units):
+        yield _unit_sheet(unit, [side._replace(rows=[_of(side.rows[0], unit, by)]) for side in sides], by, most)
+
+
+def _unit(unit: DrawnUnit, by: By) -> DrawnUnit:
+    """The key of a sheet; over sizes, the sizes are not part of it."""
+    return unit._replace(size=None) if by == "size" else unit
+
+
+def _of(rows: UnitRows, unit: DrawnUnit, by: By) -> UnitRows:
+    """The rows of one unit."""
+    import numpy as np
+
+    wanted = np.array([_unit(one, by) == unit for one in rows.units])[rows.unit]
+    return rows.keep(wanted & np.isfinite(rows.size) if by == "size" else wanted)
+
+
+def _unit_sheet(unit: DrawnUnit, sides: list[HeatSide], by: By, most: tuple[int, int]) -> Sheet:
+    import numpy as np
+
+    found = [side.rows[0] for side in sides]
+    sizes = np.unique(np.concatenate([rows.size for rows in found])) if by == "size" else None
+    numbers = [rows.iteration if sizes is None else np.searchsorted(sizes, rows.size) for rows in found]
+    columns = numbered(numbers, most[1])
+    executions = max(len(rows.executions) for rows in found)
+    step = -(-executions // most[0])
+    count = -(-executions // step)
+    panels = [
+        Panel(
+            side.name, replace(own, edges=own.edges + (sizes is None) / 2),
+            cells(rows.execution // step, own.place(place), rows.values, (count, own.count)), _numbers(own, sizes),
+        )
+        for side, rows, own, place in zip(sides, found, columns, numbers, strict=True)
+    ]  # fmt: skip
+    names = [f"{step * row + 1:,}" + (f" to {min(step * row + step, executions):,}" if step > 1 else "") for row in range(count)]
+    wide, what = columns[0].step, "measurement" if sizes is None else "size"
+    title = f"{plain(unit.title)} · {plain(metric_name(found[-1].metric))}"
+    notes = [f"{wide:,} {what}s to a cell"] if wide > 1 else []
+    units = [found[-1].meaning.unit] * count
+    return Sheet(title, what, "execution", names, units, panels, notes=notes, ticks={} if sizes is None else _ticks(sizes))
+
+
+def _numbers(columns: BinColumns, sizes: NDArray[np.float64] | None) -> list[str]:
+    """The labels of the columns of measurements or sizes."""
+    found = []
+    for start in range(columns.first, columns.first + columns.step * columns.count, columns.step):
+        ends = [start, start + columns.step - 1][: columns.step]
+        if sizes is not None:
+            ends = [min(end, len(sizes) - 1) for end in ends]
+        texts = dict.fromkeys(f"{end + 1:,}" if sizes is None else number(float(sizes[end])) for end in ends)
+        found.append(f"{'measurement' if sizes is None else 'size'} {' to '.join(texts)}")
+    return found
+
+
+def _ticks(sizes: NDArray[np.float64]) -> dict[float, str]:
+    """Some of the sizes at the middle of their columns."""
+    import numpy as np
+
+    places = np.unique(np.linspace(0, len(sizes) - 1, min(TICKS, len(sizes))).astype(np.int64))
+    return {place + 0.5: number(size) for place, size in zip(places.tolist(), sizes[places].tolist(), strict=True)}

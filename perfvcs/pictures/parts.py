@@ -1,0 +1,251 @@
+"""The rows of profiles cut into benchmarks and metrics: the parts of a page, and what people call them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from perfvcs.check.subject import Subject
+from perfvcs.profile import Profile, Resources, is_derived
+from perfvcs.profile.summary import max_sizes
+from perfvcs.profile.workloads import joined
+from perfvcs.text.words import ambiguous, metric_rank
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.check import Change
+
+KEPT_CUTS = 4  # sets of profiles whose cuts and samples are kept: both sides of a page, by size and over all sizes
+ROW_REMARKS = ("outlier", "cluster")  # what a postprocessor may have said of each row
+
+
+class DrawnUnit(NamedTuple):
+    """One benchmark, whatever the revision: the job, the unit inside it, and its size."""
+
+    job: str
+    collector: str
+    uid: str
+    size: float | None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the unit is the process itself, which has the job's name."""
+        return not self.uid or self.job == self.uid or self.job.startswith(f"{self.uid} ")
+
+    @property
+    def title(self) -> str:
+        """Job, unit where it is not just the job again, and size."""
+        parts = [self.job] + ([self.uid] if not self.whole else [])
+        stated = self.size is None or parts[-1].rpartition(" ")[2] == f"{self.size:.10g}"
+        return " · ".join(parts) + ("" if stated else f" · size {self.size:,.10g}")
+
+
+class _Columns:
+    """The columns of one profile as arrays, each converted once however many units there are."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+        self._floats: dict[str, NDArray[np.float64]] = {}
+        self._integers: dict[str, NDArray[np.int64]] = {}
+
+    def floats(self, name: str) -> NDArray[np.float64]:
+        if name not in self._floats:
+            self._floats[name] = self.profile.resources.array(name)
+        return self._floats[name]
+
+    def integers(self, name: str) -> NDArray[np.int64]:
+        import numpy as np
+
+        if name not in self._integers:
+            self._integers[name] = np.asarray(self.profile.resources.integers(name), dtype=np.int64)
+        return self._integers[name]
+
+
+class RowCut(NamedTuple):
+    """Some rows of a profile."""
+
+    columns: _Columns
+    rows: NDArray[np.int64]
+
+    @property
+    def profile(self) -> Profile:
+        return self.columns.profile
+
+
+@dataclass(frozen=True)
+class Part:
+    """One unit under one metric, cut out of a subject."""
+
+    unit: DrawnUnit
+    metric: str
+    subject: Subject
+    baseline: list[RowCut]
+    target: list[RowCut]
+
+    def narrow(self, verdict: Change | None = None) -> Subject:
+        """A subject that holds this part's rows, the verdict on them, and nothing else."""
+        baseline, target = ([_narrow(cut, self.metric) for cut in side] for side in (self.baseline, self.target))
+        return Subject(self.subject.title, target, baseline, verdict=verdict)
+
+    @property
+    def judged(self) -> bool:
+        """Whether the metric has a better direction."""
+        return any(cut.profile.metrics[self.metric].better != "none" for cut in (*self.baseline, *self.target))
+
+    @property
+    def traced(self) -> bool:
+        """Whether its profiles have call stacks, which show all parts of a program together; the parts are not judged."""
+        cuts = (*self.baseline, *self.target)
+        if self.unit.whole or any(cut.profile.stacks is None for cut in cuts):
+            return False
+        return not self.judged or not any((cut.columns.floats(self.metric)[cut.rows] > 0).any() for cut in cuts)
+
+    @property
+    def sizes(self) -> int:
+        """The number of distinct sizes, on the side that has more."""
+        import numpy as np
+
+        sides = [
+            np.concatenate(
+                [cut.columns.floats("size")[cut.rows] for cut in side if cut.profile.resources.size is not None] or [np.empty(0)]
+            )
+            for side in (self.baseline, self.target)
+        ]
+        return max(len(np.unique(side[np.isfinite(side)])) for side in sides)
+
+
+def _cuts(profile: Profile, *, whole: bool = False) -> dict[DrawnUnit, RowCut]:
+    """Row numbers per unit, in row order; a unit with many sizes is one, as in ``summary.summarise``, with ``whole`` every unit."""
+    import numpy as np
+
+    rows = profile.resources
+    if not len(rows):
+        return {}
+    columns, uid = _Columns(profile), np.asarray(rows.uid, dtype=np.int64)
+    if (rows.size is None or whole) and len(rows.names) == 1:  # a million rows of one unit need no sorting
+        return {DrawnUnit(profile.job.label, profile.job.collector, rows.names[0], None): RowCut(columns, np.arange(len(uid)))}
+    distinct, which = np.unique(rows.array("size") if rows.size is not None else np.full(len(uid), np.nan), return_inverse=True)
+    pairs = np.unique(uid * len(distinct) + which)
+    many = np.bincount(pairs // len(distinct), minlength=len(rows.names)) > (0 if whole else max_sizes(profile.job))
+    key = uid * len(distinct) + np.where(many[uid], 0, which)
+    order = np.argsort(key, kind="stable")
+    keys, starts = np.unique(key[order], return_index=True)
+    found = {}
+    for number, cut in zip(keys.tolist(), np.split(order, starts[1:]), strict=True):
+        code, place = divmod(number, len(distinct))
+        at = None if many[code] or np.isnan(distinct[place]) else float(distinct[place])
+        found[DrawnUnit(profile.job.label, profile.job.collector, rows.names[code], at)] = RowCut(columns, cut)
+    return found
+
+
+def places(profile: Profile) -> dict[DrawnUnit, NDArray[np.int64]]:
+    """The row numbers of each unit of a profile."""
+    return {unit: cut.rows for unit, cut in _cuts(profile).items()}
+
+
+def measured(profile: Profile) -> list[str]:
+    """The metrics to draw: measurements, not what a postprocessor says of them."""
+    return [metric for metric in profile.metrics if not is_derived(metric, profile.metrics)]
+
+
+def _narrow(cut: RowCut, metric: str) -> Profile:
+    """A profile of one unit and metric."""
+    rows = cut.profile.resources
+    whole, places = len(cut.rows) == len(rows), cut.rows.tolist()
+    unit = rows.names[rows.uid[places[0]]]
+    kept = [name for name in (metric, *(f"{metric}.{word}" for word in ROW_REMARKS)) if name in cut.profile.metrics]
+
+    def take(column: list[float | None]) -> list[float | None]:
+        return column if whole else [column[row] for row in places]
+
+    def integers(column: list[int] | None) -> list[int] | None:
+        return column if column is None or whole else [column[row] for row in places]
+
+    narrowed = Resources(
+        names=[unit], uid=[0] * len(places), execution=integers(rows.execution) or [],
+        iteration=integers(rows.iteration), mark=integers(rows.mark), size=None if rows.size is None else take(rows.size),
+        metrics={name: take(rows.metrics[name]) for name in kept},
+    )  # fmt: skip
+    metrics = {name: cut.profile.metrics[name] for name in kept}
+    models = [model for model in cut.profile.models if (model.uid, model.metric) == (unit, metric)]
+    if whole and kept == [*cut.profile.metrics] and len(models) == len(cut.profile.models) and cut.profile.stacks is None:
+        return cut.profile
+    return msgspec.structs.replace(cut.profile, resources=narrowed, metrics=metrics, stacks=None, models=models)
+
+
+def parts(subject: Subject, *, whole: bool = False) -> list[Part]:
+    """The units of a subject's profiles with their metrics: wall time, CPU time, peak memory, and the rest.
+
+    With ``whole`` a unit is one over all its sizes, however few, and workloads of several sizes are one unit besides.
+    """
+    sides = [cut_all(tuple(map(HeldProfile, side)), whole=whole) for side in (subject.baseline, subject.target)]
+    units = list(dict.fromkeys(unit for side in reversed(sides) for cuts in side for unit in cuts))
+    profiles = [*subject.baseline, *subject.target]
+    found = []
+    metrics = sorted({metric for profile in profiles for metric in measured(profile)}, key=metric_rank)
+    for unit in units:
+        for metric in metrics:
+            mine = [[cuts[unit] for cuts in side if unit in cuts and metric in cuts[unit].profile.metrics] for side in sides]
+            if any(mine):
+                found.append(Part(unit, metric, subject, *mine))
+    return found
+
+
+BenchmarkKey = tuple[str, str, float | None]  # of a benchmark, as people read it: job, unit and size
+
+
+@dataclass(frozen=True)
+class Naming:
+    """Names of the benchmarks of a subject, with the collector if several measured the same name."""
+
+    several: set[BenchmarkKey]
+    collectors: Mapping[str, str]
+
+    @classmethod
+    def of(cls, subject: Subject) -> Naming:
+        """The names that are needed for these profiles."""
+        profiles = [*subject.baseline, *subject.target]
+        units = [
+            unit for whole in (False, True) for cuts in cut_all(tuple(map(HeldProfile, profiles)), whole=whole) for unit in cuts
+        ]
+        several = ambiguous(((unit.job, unit.uid, unit.size), unit.collector) for unit in units)
+        return cls(several, {profile.job.key: profile.job.collector for profile in profiles})
+
+    def unit(self, unit: DrawnUnit) -> BenchmarkKey:
+        """The name of a unit."""
+        return self._key((unit.job, unit.uid, unit.size), unit.collector)
+
+    def change(self, change: Change) -> BenchmarkKey:
+        """The name of what a verdict is on."""
+        return self._key((change.job, change.uid, change.size), self.collectors.get(change.series, ""))
+
+    def _key(self, key: BenchmarkKey, collector: str) -> BenchmarkKey:
+        return (f"{key[0]} ({collector})", *key[1:]) if collector and key in self.several else key
+
+
+class HeldProfile:
+    """A profile, equal to nothing but itself."""
+
+    __slots__ = ("profile",)
+
+    def __init__(self, profile: Profile) -> None:
+        self.profile = profile
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HeldProfile) and other.profile is self.profile
+
+    def __hash__(self) -> int:
+        return id(self.profile)
+
+
+@lru_cache(maxsize=KEPT_CUTS)
+def cut_all(held: tuple[HeldProfile, ...], *, whole: bool) -> tuple[dict[DrawnUnit, RowCut], ...]:
+    """The units of each profile that has rows; with ``whole`` also of those over the sizes of workloads."""
+    profiles = [one.profile for one in held]
+    return tuple(filter(None, (_cuts(profile, whole=whole) for profile in (*profiles, *(joined(profiles) if whole else ())))))

@@ -1,0 +1,239 @@
+"""All rows of one benchmark under one metric, which is what figures draw: their bins and centre."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from perfvcs.pictures.bundle import UnitRows
+from perfvcs.pictures.parts import KEPT_CUTS, ROW_REMARKS, DrawnUnit, HeldProfile, RowCut, cut_all, measured
+from perfvcs.profile import REPEATED, Metric, Profile
+from perfvcs.profile.summary import SAMPLER
+from perfvcs.text.quantity import interval as interval_text
+from perfvcs.text.quantity import quantity
+from perfvcs.text.words import metric_rank
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Numbers = NDArray[np.int64]
+    from perfvcs.check import Change
+
+
+INTERVAL = 0.1  # seconds between two samples of counters, where the job does not say
+
+
+@dataclass(frozen=True)
+class BinColumns:
+    """Bins of whole numbers from ``first``, ``step`` of them in each; ``edges`` are where the ``count`` bins of a side begin and end.
+
+    ``unit`` is that of the edges: seconds, or empty if they are the numbers themselves.
+    """
+
+    first: int
+    step: int
+    count: int
+    edges: Floats
+    unit: str = ""
+
+    def place(self, numbers: Numbers) -> Numbers:
+        """The bin of each number."""
+        return (numbers - self.first) // self.step
+
+
+def numbered(sides: Sequence[Numbers], most: int) -> list[BinColumns]:
+    """Bins of the numbers of each side, as wide on every side, at most ``most`` of them; an edge is the first number of its bin."""
+    import numpy as np
+
+    first = min(int(numbers.min()) for numbers in sides if len(numbers))
+    spans = [int(numbers.max()) - first + 1 if len(numbers) else 1 for numbers in sides]
+    step = -(-max(spans) // most)
+    counts = [-(-span // step) for span in spans]
+    return [BinColumns(first, step, count, first + step * np.arange(count + 1.0)) for count in counts]
+
+
+def seconds(columns: BinColumns, rows: UnitRows) -> BinColumns:
+    """The same bins with edges in seconds: by the moments of the rows, or the interval between samples; as they are where both lack."""
+    import numpy as np
+
+    place, known = columns.place(rows.iteration), np.isfinite(rows.when)
+    starts = np.full(columns.count, np.inf)
+    np.minimum.at(starts, place[known], rows.when[known])
+    bins = np.flatnonzero(np.isfinite(starts))
+    if len(bins) > 1 and starts[bins[-1]] > starts[bins[0]]:
+        found = np.maximum.accumulate(np.interp(np.arange(columns.count), bins, starts[bins]))
+        width = (found[-1] - found[0]) / (columns.count - 1)
+        return replace(columns, edges=np.append(found, found[-1] + width), unit="s")
+    if known.any() or rows.profile.job.collector != SAMPLER:
+        return columns
+    ends = columns.edges - 1 if columns.first > 0 else columns.edges  # sample 1 is taken at the end of the first interval
+    return replace(columns, edges=ends * interval(rows.profile), unit="s")
+
+
+def interval(profile: Profile) -> float:
+    """Seconds between two samples of counters, as the job's options say."""
+    found = profile.job.options.get("interval", INTERVAL)
+    usable = isinstance(found, (int, float)) and not isinstance(found, bool) and isfinite(found) and found > 0
+    return float(found) if usable else INTERVAL
+
+
+CENTRE_CONFIDENCE = 0.99
+
+
+@dataclass(frozen=True)
+class Centre:
+    """Centre of the executions' medians with its 99 % interval, in the metric's unit; the ends are None with one execution.
+
+    The geometric mean with Student's interval on the log scale; the arithmetic mean where a value is not positive.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    executions: int
+
+    def at(self, level: float | None) -> Centre:
+        """The same at the level that a verdict states, where there is one; ends move by as much."""
+        if level is None or not self.value:
+            return self
+        low, high = (None if end is None else level * end / self.value for end in (self.low, self.high))
+        return Centre(level, low, high, self.executions)
+
+    def text(self, unit: str) -> str:
+        """The centre with its unit, and the interval in percent of it."""
+        text = quantity(self.value, unit)
+        if self.low is None or self.high is None or not self.value:
+            return text
+        low, high = ((end - self.value) / abs(self.value) for end in (self.low, self.high))
+        return f"{text} {interval_text(low, high)}"
+
+
+def stated(change: Change | None, *, newer: bool) -> float | None:
+    """The level of the target, or of the baseline, as a verdict states it; None if it states no effect."""
+    if change is None or change.effect is None:
+        return None
+    return change.target if newer else change.baseline
+
+
+def centre(medians: NDArray[np.float64]) -> Centre | None:
+    """The centre of executions' medians, shape (executions,); None for an empty array."""
+    import numpy as np
+
+    from perfvcs.statistics.difference import interval
+
+    if not len(medians):
+        return None
+    positive = bool((medians > 0).all())
+    scaled = np.log(medians) if positive else medians
+    found = interval(scaled[np.newaxis, :], CENTRE_CONFIDENCE)
+    value, low, high = (float(end[0]) for end in (found.centre, found.low, found.high))
+    if positive:
+        with np.errstate(over="ignore"):
+            value, low, high = (float(np.exp(end)) for end in (value, low, high))
+    alone = len(medians) < 2
+    return Centre(value, None if alone else low, None if alone else high, len(medians))
+
+
+@dataclass(frozen=True)
+class DrawnSample:
+    """All rows of one unit under one metric, in the order in which they were measured; arrays have the shape (rows,).
+
+    ``execution`` counts from 0 through all profiles; ``name`` is its number and session, for people. ``size`` is NaN if a row has none.
+    ``said`` has a column for each word of ``ROW_REMARKS``, NaN if nothing was said.
+    """
+
+    unit: DrawnUnit
+    metric: str
+    meaning: Metric
+    environment: str
+    commit: str
+    execution: NDArray[np.int64]
+    iteration: NDArray[np.int64]
+    mark: NDArray[np.int64]
+    size: NDArray[np.float64]
+    values: NDArray[np.float64]
+    sessions: tuple[str, ...]
+    paired: tuple[tuple[str, int], ...]
+    said: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+
+    @cached_property
+    def medians(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Executions and their medians; rows of executions that were repeated are left out."""
+        import numpy as np
+
+        kept = self.mark != REPEATED
+        execution, values = self.execution[kept], self.values[kept]
+        if not len(values):
+            return execution, values
+        order = np.lexsort((values, execution))
+        found, start, count = np.unique(execution[order], return_index=True, return_counts=True)
+        ranked = values[order]
+        return found, (ranked[start + (count - 1) // 2] + ranked[start + count // 2]) / 2
+
+    @cached_property
+    def centre(self) -> Centre | None:
+        """The centre over executions; None without any."""
+        return centre(self.medians[1])
+
+
+def samples(profiles: Sequence[Profile], *, whole: bool = False) -> list[DrawnSample]:
+    """The samples of profiles, sessions of one environment joined in the order in which they started; ``whole`` as in ``parts``.
+
+    Rows without a finite value are left out, and so are samples without a row. Those of the last profiles are kept, since several views
+    ask for the same, as are the cuts that ``parts`` shares; a profile is never changed once it is made.
+    """
+    return list(_sampled(tuple(map(HeldProfile, profiles)), whole=whole))
+
+
+@lru_cache(maxsize=KEPT_CUTS)
+def _sampled(held: tuple[HeldProfile, ...], *, whole: bool) -> tuple[DrawnSample, ...]:
+    alike: dict[tuple[DrawnUnit, str, str, str], list[tuple[RowCut, NDArray[np.float64]]]] = {}
+    for cuts in sorted(cut_all(held, whole=whole), key=lambda cuts: _profile(cuts).collected.started):
+        profile = _profile(cuts)
+        for unit, cut in cuts.items():
+            for metric in sorted(measured(profile), key=metric_rank):
+                values = cut.columns.floats(metric)[cut.rows]
+                alike.setdefault((unit, metric, profile.environment.fingerprint, profile.job.key), []).append((cut, values))
+    found = [_join(unit, metric, environment, mine) for (unit, metric, environment, _), mine in alike.items()]
+    return tuple(sample for sample in found if len(sample.values))
+
+
+def _profile(cuts: Mapping[DrawnUnit, RowCut]) -> Profile:
+    return next(iter(cuts.values())).profile
+
+
+def _join(unit: DrawnUnit, metric: str, environment: str, cuts: list[tuple[RowCut, NDArray[np.float64]]]) -> DrawnSample:
+    import numpy as np
+
+    columns: dict[str, list[NDArray[np.int64]]] = {"execution": [], "iteration": [], "mark": []}
+    kept_values, sizes, names, after = [], [], [], 0
+    said: dict[str, list[NDArray[np.float64]]] = {
+        word: [] for word in ROW_REMARKS if any(f"{metric}.{word}" in cut.profile.metrics for cut, _ in cuts)
+    }
+    for cut, values in cuts:
+        kept = np.isfinite(values)
+        for name, column in columns.items():
+            column.append(cut.columns.integers(name)[cut.rows][kept])
+        numbers, place = np.unique(columns["execution"][-1], return_inverse=True)
+        columns["execution"][-1] = place.astype(np.int64) + after
+        after += len(numbers)
+        names += [(cut.profile.collected.session, int(number)) for number in numbers]
+        kept_values.append(values[kept])
+        for word, column_of in said.items():
+            name = f"{metric}.{word}"
+            known = cut.columns.floats(name)[cut.rows] if name in cut.profile.metrics else np.full(len(cut.rows), np.nan)
+            column_of.append(known[kept])
+        sized = cut.profile.resources.size is not None
+        sizes.append(cut.columns.floats("size")[cut.rows][kept] if sized else np.full(np.count_nonzero(kept), np.nan))
+    profile = cuts[-1][0].profile
+    return DrawnSample(
+        unit, metric, profile.metrics[metric], environment, profile.measured,
+        np.concatenate(columns["execution"]), np.concatenate(columns["iteration"]), np.concatenate(columns["mark"]),
+        np.concatenate(sizes), np.concatenate(kept_values), tuple(dict.fromkeys(session for session, _ in names)), tuple(names),
+        {word: np.concatenate(column) for word, column in said.items()},
+    )  # fmt: skip

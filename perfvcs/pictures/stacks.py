@@ -1,0 +1,334 @@
+"""Call stacks of profiles as one tree: every node is a frame with the callers above it, and what was counted there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, pairwise
+from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
+
+from perfvcs.check.subject import Subject
+from perfvcs.profile import REPEATED, Metric, Profile, is_derived
+from perfvcs.text.characters import fitted
+from perfvcs.text.words import metric_rank
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.pictures.flame import Flame
+
+
+MOST_PATHS = 20  # paths
+SMALLEST_DRAWN_SHARE = 0.005  # of the largest change: what is smaller has no line
+BAR = 10  # columns of the largest change
+MORE, LESS = "■", "□"
+TREE_INDENT = 2
+NAME_SHARE = 0.5  # of what is left beside the bar: the rest says by how much
+
+
+def branches(
+    flame: Flame, change: NDArray[np.float64], sure: NDArray[np.bool_], texts: Sequence[str], width: int
+) -> Iterator[str]:
+    """A line per path whose change, of shape (boxes,), is ``sure``: the largest, callers above callees; ``texts`` say by how much.
+
+    A filled bar is more in the target, an empty one less.
+    """
+    import numpy as np
+
+    size = np.where(sure, np.abs(change), 0.0)
+    size[0] = 0.0  # all of it is in the heading
+    largest = float(size.max(initial=0.0))
+    order = [place for place in np.argsort(-size, kind="stable").tolist() if size[place] > SMALLEST_DRAWN_SHARE * largest]
+    if not order:
+        yield "nothing changed beyond chance"
+        return
+    chosen = set(order[:MOST_PATHS])
+    below: dict[int, list[int]] = defaultdict(list)
+    parents = np.searchsorted(flame.kept, flame.tree.parent[flame.kept]).tolist()
+    for place in sorted(chosen, key=lambda place: -size[place]):
+        above = parents[place]
+        while above > 0 and above not in chosen:
+            above = parents[above]
+        below[above].append(place)
+    room = width - BAR - 1
+    waiting = [(place, 0) for place in reversed(below[0])]
+    while waiting:
+        place, depth = waiting.pop()
+        bar = (MORE if change[place] > 0 else LESS) * ceil(BAR * size[place] / largest)
+        indent = " " * min(TREE_INDENT * depth, room // 4)
+        name = fitted(indent + flame.parts[place][0], int(NAME_SHARE * room))
+        yield f"{bar:{BAR}} {name}  {fitted(texts[place], room - len(name) - 2)}"
+        waiting += [(one, depth + 1) for one in reversed(below[place])]
+    if len(order) > MOST_PATHS:
+        yield f"{'':{BAR}} and {len(order) - MOST_PATHS:,} smaller changes"
+
+
+LEVELS = 100  # of callers; what is deeper counts for the frame at the last level
+BATCHES = 200  # of executions that are told apart
+SHARE_METRIC = "share"  # a metric that is another one in percent
+
+
+class StackGroup(NamedTuple):
+    """Profiles whose stacks belong on one picture: of one job, measured by one engine."""
+
+    job: str
+    collector: str
+    engine: str
+
+
+class Traces(NamedTuple):
+    """The profiles of a group, and the metrics that have values in rows with stacks."""
+
+    profiles: Subject
+    metrics: dict[str, Metric]
+
+    @property
+    def of_two(self) -> bool:
+        """Whether there are profiles of both revisions."""
+        return bool(self.profiles.target and self.profiles.baseline)
+
+
+@dataclass(frozen=True)
+class FrameTree:
+    """Frames with their callers, parents before children; node 0 is what they have in common.
+
+    ``frame`` (index into ``frames``, -1 for node 0), ``parent`` and ``depth`` have the shape (nodes,); ``total`` and ``own``, with and
+    without the callees, have (nodes, 2), for baseline and target, and are means over the executions. ``ends`` has the last node of each
+    stack, profile after profile, those of the baseline first. ``counts``: what the executions have together, of each side;
+    ``deeper``: whether stacks are deeper than ``LEVELS``.
+    """
+
+    frames: list[str]
+    frame: NDArray[np.int64]
+    parent: NDArray[np.int64]
+    depth: NDArray[np.int64]
+    total: NDArray[np.float64]
+    own: NDArray[np.float64]
+    ends: NDArray[np.int64]
+    counts: tuple[float, float]
+    deeper: bool
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """Each node's part of all, of shape (nodes, 2); 0 on a side without anything."""
+        import numpy as np
+
+        return self.total / np.where(self.total[0] > 0, self.total[0], 1.0)
+
+    @property
+    def sides(self) -> list[int]:
+        """The sides that have anything: baseline (0), target (1)."""
+        return [side for side in (0, 1) if self.total[0, side] > 0]
+
+
+def traced(profile: Profile) -> bool:
+    """Whether a profile has rows with call stacks."""
+    return profile.stacks is not None and profile.resources.trace is not None and any(row >= 0 for row in profile.resources.trace)
+
+
+def groups(subject: Subject) -> dict[StackGroup, Subject]:
+    """The profiles with call stacks, those together that can be compared."""
+    found: dict[StackGroup, Subject] = {}
+    for side in ("target", "baseline"):
+        for profile in getattr(subject, side):
+            if traced(profile):
+                group = StackGroup(profile.job.label, profile.job.collector, profile.job.engine)
+                known = found.get(group, Subject(subject.title))
+                sides = {"target": known.target, "baseline": known.baseline} | {side: [*getattr(known, side), profile]}
+                found[group] = Subject(subject.title, **sides)
+    return found
+
+
+def traces(subject: Subject) -> dict[StackGroup, Traces]:
+    """The groups of which some metric has values in call stacks."""
+    found = {name: Traces(group, metrics(group)) for name, group in groups(subject).items()}
+    return {name: one for name, one in found.items() if one.metrics}
+
+
+def metrics(subject: Subject) -> dict[str, Metric]:
+    """The metrics that have values in rows with stacks, those first that are judged."""
+    import numpy as np
+
+    found: dict[str, Metric] = {}
+    for profile in (*subject.target, *subject.baseline):
+        at_stacks = np.asarray(profile.resources.integers("trace"), np.int64) >= 0
+        for name, metric in profile.metrics.items():
+            if name in found or name == SHARE_METRIC or is_derived(name, profile.metrics):
+                continue
+            if (profile.resources.array(name)[at_stacks] > 0).any():
+                found[name] = metric
+    return dict(sorted(found.items(), key=lambda pair: (pair[1].better == "none", metric_rank(pair[0]))))
+
+
+def tree(subject: Subject, metric: str) -> FrameTree:
+    """The tree of all stacks of both sides, by one metric; children are in the order of their names."""
+    import numpy as np
+
+    sides = _sides(subject)
+    names = sorted({frame for side in sides for profile in side if profile.stacks for frame in profile.stacks.frames})
+    numbers = {name: number for number, name in enumerate(names)}
+    codes, lengths, weights, counts = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty((0, 2))], [0.0, 0.0]
+    for place, side in enumerate(sides):
+        found = [_rows(profile, metric) for profile in side]
+        executions = max(1, sum(rows.executions for rows in found))
+        for profile, rows in zip(side, found, strict=True):
+            stacks = profile.stacks.stacks if profile.stacks else []
+            renumbered = np.array([numbers[frame] for frame in profile.stacks.frames] if profile.stacks else [], np.int64)
+            lengths.append(np.fromiter(map(len, stacks), np.int64, len(stacks)))
+            codes.append(renumbered[np.fromiter(chain.from_iterable(stacks), np.int64, int(lengths[-1].sum()))])
+            weight = np.bincount(rows.trace, weights=rows.values, minlength=len(stacks))
+            both = np.zeros((len(stacks), 2))
+            both[:, place] = weight / executions
+            weights.append(both)
+            counts[place] += float(weight.sum())
+    return _grow(names, np.concatenate(codes), np.concatenate(lengths), np.concatenate(weights), (counts[0], counts[1]))
+
+
+class _Rows(NamedTuple):
+    """The rows of a profile that count, of shape (rows,): stack, value, execution from 0; and how many executions there were."""
+
+    trace: NDArray[np.int64]
+    values: NDArray[np.float64]
+    execution: NDArray[np.int64]
+    executions: int
+
+
+def _sides(subject: Subject) -> list[list[Profile]]:
+    """The profiles with stacks of baseline and target."""
+    return [[profile for profile in side if traced(profile)] for side in (subject.baseline, subject.target)]
+
+
+def _rows(profile: Profile, metric: str) -> _Rows:
+    """The rows with a stack and a positive value; repeated executions count nothing."""
+    import numpy as np
+
+    rows = profile.resources
+    kept = np.asarray(rows.integers("mark"), np.int64) != REPEATED
+    _, build = np.unique(np.asarray(rows.integers("binary"), np.int64)[kept], return_inverse=True)
+    numbers, number = np.unique(np.asarray(rows.execution, np.int64)[kept], return_inverse=True)
+    pairs, place = np.unique(build * len(numbers) + number, return_inverse=True)
+    trace = np.asarray(rows.integers("trace"), np.int64)[kept]
+    values = rows.array(metric)[kept] if metric in profile.metrics else np.full(len(trace), np.nan)
+    own = (trace >= 0) & np.isfinite(values) & (values > 0)
+    return _Rows(trace[own], values[own], place[own].astype(np.int64), len(pairs))
+
+
+def repeats(tree: FrameTree, subject: Subject, metric: str, kept: NDArray[np.int64]) -> list[NDArray[np.float64]]:
+    """What each execution has of the nodes ``kept`` with their callees: arrays of (kept, executions), for baseline and target.
+
+    Of more than ``BATCHES`` executions neighbours are put together, as their means. Node 0 must be among ``kept``.
+    """
+    import numpy as np
+
+    place = np.full(len(tree.frame), -1)
+    place[kept] = np.arange(len(kept))
+    for own in _levels(tree.depth):
+        lost = own.start + np.flatnonzero(place[own] < 0)
+        place[lost] = place[tree.parent[lost]]
+    arrays, first = [], 0
+    for side in _sides(subject):
+        columns = [np.zeros((len(kept), 1))]  # where nothing was executed
+        for profile in side:
+            rows = _rows(profile, metric)
+            batches = min(BATCHES, rows.executions)
+            batch = rows.execution * batches // max(1, rows.executions)
+            sums = np.bincount(
+                place[tree.ends[first + rows.trace]] * batches + batch, weights=rows.values, minlength=len(kept) * batches
+            )
+            sizes = np.bincount(np.arange(rows.executions) * batches // max(1, rows.executions), minlength=batches)
+            columns.append(sums.reshape(len(kept), batches) / sizes)
+            first += len(profile.stacks.stacks) if profile.stacks else 0
+        there = [column for column in columns[1:] if column.shape[1]] or columns[:1]
+        arrays.append(_with_callees(tree, kept, np.concatenate(there, axis=1)))
+    return arrays
+
+
+def _with_callees(tree: FrameTree, kept: NDArray[np.int64], own: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sums over each node and all below it; ``kept`` ascends, so that the levels follow one another."""
+    import numpy as np
+
+    parents = np.searchsorted(kept, tree.parent[kept])
+    for level in reversed(_levels(tree.depth[kept])):
+        np.add.at(own, parents[level], own[level])
+    return own
+
+
+def _grow(
+    names: list[str], codes: NDArray[np.int64], lengths: NDArray[np.int64], weights: NDArray[np.float64], counts: tuple[float, float]
+) -> FrameTree:  # fmt: skip
+    """All stacks at once, a level at a time."""
+    import numpy as np
+
+    there = weights.sum(axis=1) > 0
+    starts = (np.cumsum(lengths) - lengths)[there]
+    lengths, weights = lengths[there], weights[there]
+    node, base = np.zeros(len(lengths), np.int64), 1
+    frame, parent, depth = [np.array([-1])], [np.array([-1])], [np.array([0])]
+    totals = [weights.sum(axis=0, keepdims=True)]
+    for level in range(min(LEVELS, int(lengths.max(initial=0)))):
+        deep = np.flatnonzero(lengths > level)
+        keys, which = np.unique(node[deep] * len(names) + codes[starts[deep] + level], return_inverse=True)
+        which = which.ravel()
+        frame.append(keys % len(names))
+        parent.append(keys // len(names))
+        depth.append(np.full(len(keys), level + 1))
+        totals.append(_sums(which, weights[deep], len(keys)))
+        node[deep] = base + which
+        base += len(keys)
+    ends = np.zeros(len(there), np.int64)
+    ends[there] = node
+    return FrameTree(
+        names, np.concatenate(frame), np.concatenate(parent), np.concatenate(depth), np.concatenate(totals), _sums(node, weights, base),
+        ends, counts, bool(lengths.max(initial=0) > LEVELS),
+    )  # fmt: skip
+
+
+def _sums(which: NDArray[np.int64], weights: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    """The sums of both columns per number."""
+    import numpy as np
+
+    return np.stack([np.bincount(which, weights=weights[:, side], minlength=count) for side in (0, 1)], axis=1)
+
+
+def spans(tree: FrameTree, width: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The left and right end of all nodes (0 to 1), given their widths; siblings stand together, ordered by name."""
+    import numpy as np
+
+    left = np.zeros(len(width))
+    for own in _levels(tree.depth):
+        parent = tree.parent[own]
+        before = np.cumsum(width[own]) - width[own]
+        begins = np.diff(parent, prepend=-1) > 0  # the first child of each
+        left[own] = left[parent] + before - before[begins][np.cumsum(begins) - 1]
+    return left, left + width
+
+
+def _levels(depth: NDArray[np.int64]) -> list[slice]:
+    """The range of rows of each level below the first; depths ascend."""
+    import numpy as np
+
+    return [slice(*ends) for ends in pairwise(np.searchsorted(depth, np.arange(1, int(depth.max()) + 2)).tolist())]
+
+
+def widest(width: NDArray[np.float64], most: int, least: float) -> NDArray[np.int64]:
+    """Numbers of at most ``most`` nodes, all of at least the width ``least``; no child is wider than its parent, so parents are there."""
+    import numpy as np
+
+    kept = np.flatnonzero(width >= least)
+    if len(kept) > most:
+        bound = np.partition(width[kept], len(kept) - most)[len(kept) - most]
+        kept = kept[width[kept] > bound] if np.count_nonzero(width[kept] >= bound) > most else kept[width[kept] >= bound]
+    return kept if len(kept) else np.zeros(1, np.int64)
+
+
+def split(frame: str) -> tuple[str, str]:
+    """Function and file of a frame ``function (file:line)``; the file is empty if it names none."""
+    function, bracket, file = frame.rpartition(" (")
+    if not bracket or not file.endswith(")") or not function:
+        return frame, ""
+    file, colon, line = file[:-1].rpartition(":")
+    return (function, file) if colon and line.isdecimal() else (function, file + colon + line)

@@ -1,0 +1,208 @@
+"""A metric over time: each unit's part of it, as an area or as a heat map."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from perfvcs.pictures.bundle import UnitRows
+from perfvcs.pictures.canvas import plain
+from perfvcs.pictures.heat import HeatSide, Panel, Sheet, cells, chosen, limits
+from perfvcs.pictures.parts import DrawnUnit
+from perfvcs.pictures.sample import CENTRE_CONFIDENCE, BinColumns, numbered, seconds
+from perfvcs.profile.summary import SAMPLER
+from perfvcs.text.quantity import quantity
+from perfvcs.text.words import metric_name, plural
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.pictures.sample import BinColumns
+    from perfvcs.statistics.difference import Interval
+
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One side: ``x`` is the middle of each bin, in ``unit`` (s, or empty for the number of a measurement), of the shape (bins,).
+
+    ``parts`` are the means of ``units``, the largest first, of the shape (units, bins); where ``more`` is not 0 a last one is that of so
+    many others. ``mean`` is that of all together, ``low``..``high`` its 99 % interval at each point by itself, NaN below two of the
+    ``count`` executions that have one; ``rows`` are as many as went in.
+    """
+
+    x: Floats
+    unit: str
+    units: tuple[DrawnUnit, ...]
+    parts: Floats
+    more: int
+    mean: Floats
+    low: Floats
+    high: Floats
+    count: NDArray[np.int64]
+    step: int
+    rows: int
+
+
+def stream(rows: UnitRows, columns: BinColumns, top: int) -> Stream:
+    """The course of a side in its ``columns``, with the ``top`` units that have most."""
+    import numpy as np
+
+    weights = np.bincount(rows.unit, np.abs(rows.values) / _largest(rows), len(rows.units))
+    order = np.argsort(-weights, kind="stable")
+    order = order[np.isin(order, rows.unit)]
+    kept = order if len(order) <= top else order[: max(1, top - 1)]
+    code = np.full(len(rows.units), len(kept), dtype=np.int64)
+    code[kept] = np.arange(len(kept))
+    more = len(order) - len(kept)
+    amounts, there = _amounts(rows, columns, code[rows.unit], len(kept) + bool(more))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        parts = amounts.sum(axis=1) / there.sum(axis=0)
+    whole = _interval(np.where(there, amounts.sum(axis=0), np.nan))
+    known = there.any(axis=0)
+    x = ((columns.edges[1:] + columns.edges[:-1]) / 2 if columns.step > 1 or columns.unit else columns.edges[:-1])[known]
+    units = tuple(rows.units[place] for place in kept.tolist())
+    return Stream(
+        x, columns.unit, units, parts[:, known], more, whole.centre[known], whole.low[known], whole.high[known],
+        there.sum(axis=0)[known], columns.step, len(rows.values),
+    )  # fmt: skip
+
+
+def _largest(rows: UnitRows) -> float:
+    import numpy as np
+
+    return float(np.abs(rows.values).max()) or 1.0
+
+
+def _amounts(rows: UnitRows, columns: BinColumns, code: NDArray[np.int64], count: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """What each part has on average over the moments of a bin, in each execution, and in which bins an execution has any.
+
+    Of the shapes (parts, executions, bins) and (executions, bins). A part without a row at a moment has 0 there.
+    """
+    import numpy as np
+
+    shape = len(rows.executions), columns.count
+    distinct, rank = np.unique(rows.iteration, return_inverse=True)
+    moments = np.unique(rows.execution * len(distinct) + rank)
+    execution, moment = np.divmod(moments, len(distinct))
+    times = np.bincount(execution * shape[1] + columns.place(distinct)[moment], minlength=shape[0] * shape[1]).reshape(shape)
+    cell = (code * shape[0] + rows.execution) * shape[1] + columns.place(rows.iteration)
+    sums = np.bincount(cell, rows.values / _largest(rows), count * shape[0] * shape[1]).reshape(count, *shape)
+    return sums / np.maximum(times, 1) * _largest(rows), times > 0
+
+
+def _interval(values: Floats) -> Interval:
+    """Mean and 99 % interval of each column over the rows that are not NaN, by Student's t; NaN if it has fewer than two."""
+    import numpy as np
+
+    from perfvcs.statistics.difference import Interval
+    from perfvcs.statistics.student import quantile
+
+    count = np.isfinite(values).sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = np.nansum(values, axis=0) / count
+        variance = np.nansum((values - mean) ** 2, axis=0) / (count - 1)
+        half = quantile((1 + CENTRE_CONFIDENCE) / 2, np.maximum(count - 1, 1)) * np.sqrt(variance / count)
+    half = np.where(count > 1, half, np.nan)
+    return Interval(mean, mean - half, mean + half)
+
+
+MOST_NAMED_COUNTERS = 4  # counters that are left out
+OWN_AXES_RATIO = 5  # times as long as the other revision, from which the two have axes of their own
+
+
+def over_time(sides: list[HeatSide], most: tuple[int, int]) -> Sheet:
+    """Counters, or the units of one metric, over time."""
+    import numpy as np
+
+    keys: dict[tuple[str, str], int] = {}
+    units: list[str] = []
+    points = []
+    for side in sides:
+        parts = []
+        for rows in side.rows:
+            place = np.array([keys.setdefault((unit.uid or unit.job, rows.metric), len(keys)) for unit in rows.units])
+            units += [rows.meaning.unit] * (len(keys) - len(units))
+            parts.append((place[rows.unit], rows.iteration, rows.values))
+        points.append([np.concatenate(column) for column in zip(*parts, strict=True)])
+    profile, metric = sides[-1].rows[0].profile, sides[-1].rows[0].metric
+    columns = _timed(numbered([own[1] for own in points], most[1]), sides)
+    lengths = [float(own.edges[-1] - own.edges[0]) for own in columns]
+    linked = max(lengths) <= OWN_AXES_RATIO * min(lengths)
+    if not linked:
+        columns = _timed([numbered([own[1]], most[1])[0] for own in points], sides)
+    panels = [
+        Panel(side.name, own, cells(row, own.place(place), values, (len(keys), own.count)), _spans(own))
+        for side, own, (row, place, values) in zip(sides, columns, points, strict=True)
+    ]
+    counters = profile.job.collector == SAMPLER
+    title = f"{plain(profile.job.label)} · {'counters' if counters else plain(metric_name(metric))} over time"
+    names = _called(list(keys)) if counters else [unit for unit, _ in keys]
+    notes = [_said(sides, columns)] + ([] if linked else ["note the time axes: the lengths differ greatly"])
+    sheet = Sheet(title, "time" if columns[0].unit else "part", "", names, units, panels, counters, notes, linked=linked)
+    return _first(_moving(sheet) if counters else _ranked(sheet), most[0])
+
+
+def _timed(columns: list[BinColumns], sides: Sequence[HeatSide]) -> list[BinColumns]:
+    """With edges in seconds where all sides know them."""
+    found = [seconds(own, side.rows[0]) for own, side in zip(columns, sides, strict=True)]
+    return found if all(own.unit for own in found) else [replace(own, edges=own.edges - 0.5) for own in columns]
+
+
+def _spans(columns: BinColumns) -> list[str]:
+    """The labels of the columns of time."""
+    edges = columns.edges.tolist()
+    if columns.unit:
+        return [f"{quantity(start, 's')} to {quantity(end, 's')}" for start, end in pairwise(edges)]
+    return [f"part {start + 0.5:,.0f}" + (f" to {end - 0.5:,.0f}" if columns.step > 1 else "") for start, end in pairwise(edges)]
+
+
+def _called(keys: Sequence[tuple[str, str]]) -> list[str]:
+    """The names of counters, with the unit where several have one."""
+    several = Counter(metric for _, metric in keys)
+    return [f"{unit} · {metric_name(metric)}" if several[metric] > 1 else metric_name(metric) for unit, metric in keys]
+
+
+def _said(sides: Sequence[HeatSide], columns: Sequence[BinColumns]) -> str:
+    """The values that a cell averages, in words."""
+    counts = [max(len(rows.executions) for rows in side.rows) for side in sides]
+    executions = " and ".join(f"{count:,}" for count in dict.fromkeys(counts)) + f" {plural(max(counts), 'execution')}"
+    steps = dict.fromkeys(own.step for own in columns)
+    if max(steps) > 1:
+        return f"{executions}, {' and '.join(f'{step:,}' for step in steps)} samples to a cell"
+    return f"means of {executions}" if max(counts) > 1 else executions
+
+
+def _moving(sheet: Sheet) -> Sheet:
+    """Without the rows that never change, which a note names."""
+    import numpy as np
+
+    low, high = limits(sheet)
+    still = np.flatnonzero(~(high > low))
+    if not len(still):
+        return sheet
+    named = [plain(sheet.names[row], 24) for row in still[:MOST_NAMED_COUNTERS].tolist()]
+    more = f" and {len(still) - MOST_NAMED_COUNTERS:,} more" if len(still) > MOST_NAMED_COUNTERS else ""
+    note = f"{len(still):,} constant, left out: {', '.join(named)}{more}"
+    return chosen(sheet, np.flatnonzero(high > low), [*sheet.notes, note])
+
+
+def _ranked(sheet: Sheet) -> Sheet:
+    """Those rows first that have the largest values."""
+    import numpy as np
+
+    return chosen(sheet, np.argsort(-limits(sheet)[1], kind="stable"), sheet.notes)
+
+
+def _first(sheet: Sheet, most: int) -> Sheet:
+    """At most so many rows."""
+    import numpy as np
+
+    if len(sheet.names) <= most:
+        return sheet
+    return chosen(sheet, np.arange(most), [*sheet.notes, f"{most:,} of {len(sheet.names):,} rows drawn"])

@@ -1,0 +1,343 @@
+"""One profile: what one job measured on one commit, as docs/format.md specifies it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+from msgspec import structs
+
+from perfvcs.profile.validity import INTEGER_COLUMNS, MAX_HEADER, MAX_PROFILE, MAX_ROWS, Malformed, check, check_sizes, require
+from perfvcs.system.foreign import UNDECODABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from perfvcs.profile.models import AnyEntry
+
+FORMAT = "perfvcs-profile/1"
+TOOL = "perfvcs"  # with which the tool of our own profiles begins
+FINE, DELAYED, REPEATED = 0, 1, 2
+DERIVED = ("normalized", "cluster", "outlier")  # columns <metric>.<word> that postprocessors add: no measurements
+
+ParameterValue = str | int | float | bool | None
+
+
+class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Unit and direction of one metric; ``better="none"`` is recorded but never judged."""
+
+    unit: str
+    better: Literal["lower", "higher", "none"] = "lower"
+    kind: Literal["sampled", "deterministic"] = "sampled"
+
+
+def is_derived(metric: str, metrics: Container[str]) -> bool:
+    """Whether a metric is what a postprocessor says of the rows, by its name: a mark on another of the ``metrics`` or the sizes."""
+    of, _, word = metric.rpartition(".")
+    return word in DERIVED and (of in metrics or of == "size")
+
+
+class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was run. Only profiles whose jobs have the same ``key`` are compared."""
+
+    name: str
+    collector: str
+    cmd: str
+    args: str = ""
+    workload: str = ""
+    params: dict[str, ParameterValue] = {}
+    options: dict[str, Any] = {}
+    engine: str = ""
+    source: dict[str, str] = {}
+
+    @property
+    def key(self) -> str:
+        """The series key: SHA-256 of the canonical form, 64 hex digits."""
+        import hashlib
+
+        return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
+
+    @property
+    def label(self) -> str:
+        """The benchmark's name for people: name, arguments, workload and parameters, without what merely tags along."""
+        bound = [f"{name}={value}" for name, value in self.params.items() if str(value) != self.workload]
+        return " ".join(part for part in (self.name, self.args, self.workload, *bound) if part)
+
+
+class Collected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """When, by which tool, and in which session; times are UTC, ISO 8601."""
+
+    session: str
+    started: str
+    ended: str
+    tool: str
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether another program measured it, so that this one cannot measure it again."""
+        return not self.tool.startswith(TOOL)
+
+
+class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The machine and toolchain: ``fields`` decide comparability, ``notes`` do not."""
+
+    fields: dict[str, str] = {}
+    fingerprint: str = ""
+    notes: dict[str, str] = {}
+    warnings: list[str] = []
+
+
+class Product(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A program that was measured beside the project: its ``name``, and the ``command`` or the ``folder`` it was taken from."""
+
+    name: str
+    command: str = ""
+    folder: str = ""
+
+
+class Design(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How the measurement was repeated; ``version`` is this profile's place in ``versions``.
+
+    ``failed``: executions that failed and were repeated. ``product``: what was measured, where that is not the commit itself.
+    """
+
+    binaries: int = 1
+    executions: int = 1
+    warmup: int = 0
+    order: Literal["interleaved", "sequential"] = "sequential"
+    seed: int = 0
+    version: int = 0
+    versions: list[str] = []
+    failed: int = 0
+    product: Product | None = None
+
+
+class Stacks(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The shared stack table: each stack is a list of indices into ``frames``, root first."""
+
+    frames: list[str]
+    stacks: list[list[int]]
+
+
+class Reached(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which functions ran for each unit, as indices into ``functions``; the empty name has those that ran for none of them.
+
+    A function is ``file:qualified name``, its file below the project's root.
+    """
+
+    functions: list[str]
+    units: dict[str, list[int]]
+
+
+class Turns(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The turn of each execution in its block, as columns: its number, its ``place`` (0 = first), and the ``seed`` of all in the block."""
+
+    execution: list[int]
+    place: list[int]
+    seed: list[int]
+
+
+class Processed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One postprocessor that was run, with its parameters."""
+
+    name: str
+    params: dict[str, Any] = {}
+
+
+@dataclass
+class Resources:
+    """The rows of a profile as columns of equal length; an optional column that is None holds its default everywhere."""
+
+    names: list[str] = field(default_factory=list)
+    uid: list[int] = field(default_factory=list)
+    execution: list[int] = field(default_factory=list)
+    binary: list[int] | None = None
+    iteration: list[int] | None = None
+    mark: list[int] | None = None
+    trace: list[int] | None = None
+    size: list[float | None] | None = None
+    metrics: dict[str, list[float | None]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.uid)
+
+    def integers(self, name: str) -> Sequence[int]:
+        """An integer column by name, its default filled in (trace: -1, others: 0)."""
+        column: list[int] | None = getattr(self, name)
+        return column if column is not None else [-1 if name == "trace" else 0] * len(self)
+
+    def array(self, metric: str) -> NDArray[np.float64]:
+        """A metric's (or the size) column as float64 of shape (rows,), NaN where a row has none."""
+        import numpy as np
+
+        column = self.size if metric == "size" else self.metrics[metric]
+        return np.array([] if column is None else column, dtype=np.float64)
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True):
+    """One profile in memory; ``encode`` and ``decode`` move it to and from its JSON document."""
+
+    commit: str
+    job: Job
+    collected: Collected
+    metrics: dict[str, Metric]
+    resources: Resources
+    environment: Environment = Environment()
+    design: Design = Design()
+    dirty: str | None = None
+    stacks: Stacks | None = None
+    reached: Reached | None = None
+    turns: Turns | None = None
+    models: list[AnyEntry] = []
+    postprocessors: list[Processed] = []
+    origin: str | None = None
+
+    @property
+    def measured(self) -> str:
+        """What was measured, for people: the commit, with a + for changes on top, or the product."""
+        product = self.design.product
+        return product.name if product else self.commit + ("+" if self.dirty else "")
+
+    def encode(self) -> bytes:
+        """The JSON document, checked: what is written can be read.
+
+        Raises Malformed where a column does not fit the others.
+        """
+        rows = self.resources
+        columns: dict[str, Any] = {"uid": {"names": rows.names, "codes": rows.uid}}
+        columns |= {name: getattr(rows, name) for name in INTEGER_COLUMNS if _worth_writing(name, getattr(rows, name))}
+        if rows.size is not None:
+            columns["size"] = rows.size
+        columns |= rows.metrics
+        document: dict[str, Any] = {"format": FORMAT, "commit": self.commit, "dirty": self.dirty, "job": self.job}
+        document |= {name: getattr(self, name) for name in ("collected", "environment", "design", "metrics")}
+        # profiles that were stored before these fields existed stay as they are
+        absent = [name for name in ("failed", "product") if not getattr(self.design, name)]
+        document["design"] = {name: value for name, value in structs.asdict(self.design).items() if name not in absent}
+        document["resources"] = columns
+        if self.stacks is not None:
+            document["stacks"] = self.stacks
+        if self.reached is not None:
+            document["reached"] = self.reached
+        if self.turns is not None:
+            document["turns"] = self.turns
+        document |= {"models": _written(self.models), "postprocessors": self.postprocessors}
+        if self.origin is not None:  # what was stored before there were origins stays as it is
+            document["origin"] = self.origin
+        try:
+            encoded = msgspec.json.encode(document)
+        except UnicodeEncodeError as error:
+            raise Malformed(
+                f"{error.object[:200]!a} is not valid Unicode: a name or argument has bytes that are not UTF-8"
+            ) from None
+        check(self)
+        if len(encoded) > MAX_HEADER:
+            check_sizes(encoded)
+        return encoded
+
+
+def _written(models: Sequence[AnyEntry]) -> list[object]:
+    """What is encoded of each entry."""
+    if not models:
+        return []
+    from perfvcs.profile.models import OpenEntry
+
+    return [entry.fields if isinstance(entry, OpenEntry) else entry for entry in models]
+
+
+def _worth_writing(name: str, column: list[int] | None) -> bool:
+    return column is not None and (name in ("execution", "trace") or any(column))
+
+
+class _Header(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The document with its columns still undecoded."""
+
+    format: str
+    commit: str
+    job: Job
+    collected: Collected
+    metrics: dict[str, Metric]
+    resources: dict[str, msgspec.Raw]
+    environment: Environment = Environment()
+    design: Design = Design()
+    dirty: str | None = None
+    stacks: Stacks | None = None
+    reached: Reached | None = None
+    turns: Turns | None = None
+    models: list[dict[str, Any]] = []
+    postprocessors: list[Processed] = []
+    origin: str | None = None
+
+
+class _Uid(msgspec.Struct, forbid_unknown_fields=True):
+    names: list[str]
+    codes: list[int]
+
+
+_header = msgspec.json.Decoder(_Header)
+_uid = msgspec.json.Decoder(_Uid)
+_integers = msgspec.json.Decoder(list[int])
+_numbers = msgspec.json.Decoder(list[float | None])
+
+
+def decode(document: bytes) -> Profile:
+    """The profile in a JSON document; raises Malformed with the place of the first thing wrong."""
+    if len(document) > MAX_PROFILE:
+        raise Malformed(f"a profile of {len(document):,} bytes is over the limit of {MAX_PROFILE:,}")
+    try:
+        if len(document) > MAX_HEADER:
+            check_sizes(document)
+        header = _header.decode(document)
+    except UNDECODABLE as error:
+        raise Malformed(_reason(error, document)) from None
+    if header.format != FORMAT:
+        raise Malformed(_other_format(header.format))
+    resources = Resources()
+    for name, raw in header.resources.items():
+        if name == "uid":
+            uid = _column(_uid, name, raw)
+            resources.names, resources.uid = uid.names, uid.codes
+        elif name in INTEGER_COLUMNS:
+            setattr(resources, name, _column(_integers, name, raw))
+        elif name == "size":
+            resources.size = _column(_numbers, name, raw)
+        else:
+            resources.metrics[name] = _column(_numbers, name, raw)
+    fields = {name: getattr(header, name) for name in _Header.__struct_fields__ if name not in ("format", "resources")}
+    if header.models:
+        from perfvcs.profile.models import read
+
+        fields["models"] = read(header.models)
+    profile = Profile(resources=resources, **fields)
+    check(profile)
+    return profile
+
+
+def _column(decoder: msgspec.json.Decoder[Any], name: str, raw: msgspec.Raw) -> Any:
+    if len(memoryview(raw)) > 2 * MAX_ROWS:  # a value and its comma have two bytes
+        require(bytes(raw).count(b",") <= 2 * MAX_ROWS, f"$.resources.{name} has more than {MAX_ROWS:,} rows")
+    try:
+        return decoder.decode(raw)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Malformed(str(error).replace("$", f"$.resources.{name}", 1)) from None
+    except UnicodeDecodeError as error:
+        raise Malformed(f"{error} - at `$.resources.{name}`") from None
+
+
+def _reason(error: Exception, document: bytes) -> str:
+    """msgspec's message; the format's own when the document is of another version and fails for that reason."""
+    with_format = re.match(rb'\s*\{\s*"format"\s*:\s*"([^"\\]{1,80})"', document)
+    if with_format and with_format[1].decode(errors="replace") != FORMAT:
+        return _other_format(with_format[1].decode(errors="replace"))
+    return str(error) or type(error).__name__
+
+
+def _other_format(name: str) -> str:
+    if re.fullmatch(r"perfvcs-profile/\d+", name):
+        return f"the profile is of format {name}; this version reads {FORMAT}: update perfvcs"
+    return f"$.format is {name[:80]!r}, not {FORMAT}"

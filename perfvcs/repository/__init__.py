@@ -1,0 +1,380 @@
+"""Repository: the one object that commands talk to; it brings project, store, index, measuring and verdicts together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs import gate
+from perfvcs.check.assignment import LARGEST_RULES, RULES_FILE
+from perfvcs.errors import NO_SPACE, UsageError
+from perfvcs.git.changes import WorkingChanges
+from perfvcs.git.project import Project, UnknownRevision
+from perfvcs.index import Index
+from perfvcs.index.snapshot import FormerNames
+from perfvcs.profile.units import in_base_units
+from perfvcs.repository import leftovers
+from perfvcs.repository.leftovers import Artefacts
+from perfvcs.repository.lookup import of_jobs
+from perfvcs.repository.state import State, States
+from perfvcs.store import Store
+from perfvcs.store.removal import fold
+from perfvcs.system.disk import NotPlain, entries, make_folder
+from perfvcs.system.foreign import content
+from perfvcs.system.lock import Locked, hold
+
+if TYPE_CHECKING:
+    from perfvcs.check import EarlierSessions, Report, Unit
+    from perfvcs.check.acceptance import Acceptance, Kind
+    from perfvcs.check.assignment import Rules
+    from perfvcs.profile import Profile
+    from perfvcs.profile.summary import Header, Measured
+    from perfvcs.repository.criteria import Criteria, CriteriaReader
+
+NEAREST_ANCESTORS = 60  # ancestors with profiles that tell how much a series moves between sessions
+
+
+class Repository:
+    """The performance history of a project, in its ``.perf`` folder."""
+
+    def __init__(self, project: Project, home: Path) -> None:
+        self.project = project
+        self.home = home
+
+    @classmethod
+    def find(cls, start: Path | None = None, *, create: bool = False) -> Repository:
+        """The repository around a folder, its ``.perf`` made when ``create``; what a crash left is cleaned up.
+
+        Raises NoRepository; Untrusted where ``.perf`` came from elsewhere.
+        """
+        return cls.of(Project.find(start), create=create)
+
+    @classmethod
+    def of(cls, project: Project, *, create: bool = False) -> Repository:
+        """The same of a project that is already found."""
+        if create:
+            found = cls(project, gate.make(project))
+            project.exclude(f"/{gate.PERF_FOLDER}")  # without a slash at its end: it may be a link
+            found.store = Store.create(found.home / "store")
+        else:
+            found = cls(project, gate.enter(project))
+            if not (found.home / "store").is_dir():
+                raise gate.nothing(project)
+        found.clean()
+        return found
+
+    @cached_property
+    def store(self) -> Store:
+        """The profiles."""
+        return Store(self.home / "store")
+
+    @cached_property
+    def index(self) -> Index:
+        """The cache of headers and summaries, up to date with the store."""
+        index = Index(self.store, self.home / "index.db", self.former)
+        index.refresh()
+        return index
+
+    @cached_property
+    def former(self) -> FormerNames:
+        """The names of perf.toml's jobs by those that they had before; none where there is no such file. Raises BadConfig."""
+        if self.project.bare or not self._configures(b"formerly"):
+            return FormerNames()
+        from perfvcs.jobs import former_names
+        from perfvcs.jobs.config import load
+
+        return FormerNames(former_names(load(self.project.root / RULES_FILE)))
+
+    def refresh(self) -> None:
+        """Let the index follow what was just stored."""
+        self.index.refresh()
+
+    def page(self, names: Sequence[str]) -> Path:
+        """Where the page about these names is written, in a folder that is made now: ``.perf/pages``; raises UsageError."""
+        try:
+            folder = make_folder(self.home / "pages").resolve()
+        except NotPlain as error:
+            raise UsageError(f"{error}, or name a file with -o") from None
+        except OSError as error:
+            if error.errno in NO_SPACE:
+                raise
+            raise UsageError(f"cannot make {self.home / 'pages'}: {error.strerror}: name a file with -o") from None
+        return folder / f"{('-'.join(filter(None, map(fold, names))) or 'HEAD')[:100]}.html"
+
+    def reindex(self) -> int:
+        """Build the index anew from the store: how many profiles it has."""
+        self.index.rebuild()
+        return self.index.total()
+
+    def size(self) -> int:
+        """Bytes that the store takes on disk."""
+        return sum(path.stat().st_size for path in self.store.path.rglob("*") if path.is_file())
+
+    @contextmanager
+    def measuring(self, *, wait: bool = False) -> Iterator[None]:
+        """The right to measure; raises Locked."""
+        with hold(self.home / "lock", wait=wait):
+            leftovers.sweep(self.project, self.home)
+            self._release()  # measuring takes hours
+            yield
+
+    def _release(self) -> None:
+        """Let the next read of the index see what others stored while this waited."""
+        if "index" in vars(self):
+            self.index.release()
+
+    def clean(self) -> None:
+        """Take away what a killed run left, unless a run is going on."""
+        # what cannot be cleaned up now can be read all the same
+        with suppress(Locked, OSError):
+            if entries(self.home / "worktrees") or entries(self.home / "tmp") or self._recorded():
+                with self.measuring():
+                    pass
+
+    def _recorded(self) -> bool:
+        """Whether git has records of worktrees of a killed run."""
+        if not (self.project.common_dir / "worktrees").is_dir():
+            return False
+        from perfvcs.git.worktree import records
+
+        return bool(records(self.project, self.home / "worktrees"))
+
+    def gc(self) -> None:
+        """Pack the store, and drop what crashes and failed measurements left more than two weeks ago."""
+        self.store.gc()
+        leftovers.drop_old(self.home)
+
+    # -- what is measured ------------------------------------------------------------------------------------------------------------
+
+    @property
+    def changes(self) -> WorkingChanges:
+        """What the working tree changes against HEAD, without what [dirty] of perf.toml leaves out as it is now, and artefacts."""
+        if self.project.bare:
+            return WorkingChanges(self.project)
+        return WorkingChanges(self.project, self._ignored(), Artefacts(self.home).of(self.project.head))
+
+    def _ignored(self) -> tuple[str, ...]:
+        if not self._configures(b"dirty"):
+            return ()
+        from perfvcs.jobs.config import BadConfig, load
+
+        try:
+            return load(self.project.root / RULES_FILE).dirty.ignore
+        except BadConfig:  # whoever reads it for its jobs reports it
+            return ()
+
+    @property
+    def _states(self) -> States:
+        # made anew: one that is kept would refer to this one in turn, and the index would be closed by the garbage collector only
+        return States(self.project, self.index, self._uncommitted)
+
+    def _uncommitted(self) -> str | None:
+        return self.changes.hash()
+
+    def state(self, revision: str) -> State:
+        """What a revision, or the name of a product, stands for in a verdict."""
+        return self._states.of(revision)
+
+    def product(self, name: str) -> State | None:
+        """The product of this name that was measured last; None where none was."""
+        return self._states.product(name)
+
+    def current(self, revision: str) -> State:
+        """What a revision stands for when it is measured now: HEAD is the working tree as it is."""
+        try:
+            commit = self.project.resolve(revision)
+        except UnknownRevision:
+            if self.product(revision):
+                raise UsageError(f"`{revision}` is a product: measure it again with --against {revision}=...") from None
+            raise
+        here = not self.project.bare and commit == self.project.head
+        return State(commit, self.changes.hash() if here else None)
+
+    def promote(self, commit: str) -> None:
+        """Move profiles of uncommitted changes to the commit that made exactly these changes: for commands that store profiles anyway."""
+        if not (before := self._states.before_committed(commit)):
+            return
+        moved = [one.header.path for one in self.measured(before)]
+        profiles = [msgspec.structs.replace(profile, commit=commit, dirty=None) for _, profile in self.store.read_many(moved)]
+        self.store.add(profiles, f"Promote to {commit[:10]}: its changes were measured before they were committed")
+        self.store.remove(moved, f"Promote to {commit[:10]}: the profiles of uncommitted changes")
+        self.refresh()
+
+    def with_profiles(self, commits: Iterable[str]) -> Iterator[str]:
+        """Those of some commits (none twice) that have profiles, in their order; no further ahead than they are asked for.
+
+        It ends where no commit is left that could have any.
+        """
+        return self.index.among(commits, self.index.most_commits())
+
+    def measured_ancestors(self, commit: str) -> Iterator[str]:
+        """The ancestors of a commit that have profiles, the nearest first."""
+        return self.index.among(self.project.ancestors(commit), self.index.most_commits() - len(self.index.counts([commit])))
+
+    def measured(self, state: State) -> list[Measured]:
+        """Headers and summaries of a state's profiles."""
+        return [one for one in self.index.measured([state.filed], products=bool(state.product)) if state.has(one)]
+
+    def profiles(self, headers: Iterable[Header]) -> list[Profile]:
+        """The whole profiles of headers, as they were stored when the index was read: others may replace or remove them.
+
+        Their values are in units without a prefix, unless models were fitted to them as they were.
+        """
+        found = self.store.read_many([header.path for header in headers], at=self.index.head)
+        renamed = (self.former.profile(profile) for _, profile in found)
+        return [profile if profile.models else in_base_units(profile) for profile in renamed]
+
+    def baseline(self, target: State) -> State | None:
+        """The nearest ancestor with a comparable profile, else the nearest with any; the commit itself below uncommitted changes."""
+        wanted = {(one.header.job.key, one.header.environment.fingerprint) for one in self.measured(target)}
+        below = State(target.filed)
+        if target.dirty and self.measured(below):
+            return below
+        fallback = None
+        for commit in self.measured_ancestors(target.commit):
+            headers = [header for header in self.index.headers([commit]) if header.dirty is None]
+            if any((header.job.key, header.environment.fingerprint) in wanted for header in headers):
+                return State(commit)
+            fallback = fallback or (State(commit) if headers else None)
+        return fallback
+
+    def select(self, name: str, jobs: Sequence[str] = (), *, whole: bool = False) -> list[str]:
+        """Paths of profiles: all of the revision ``name``, else those that begin with it; of ``jobs`` as ``series_of`` has it.
+
+        Raises UsageError without any.
+        """
+        try:
+            commit = self.project.resolve(name)
+            paths = self.store.paths(commit, at=self.index.head)
+            if commit in self.index.changed():
+                products = {header.path for header in self.index.headers([commit]) if header.design.product}
+                paths = [path for path in paths if path not in products]
+            if not paths and (before := self._states.before_committed(commit)):
+                paths = [one.header.path for one in self.measured(before)]
+        except UnknownRevision:
+            paths = [path for path in self.index.find(name) if "/" in name or path.endswith(f"-{name}.json")]
+            if not paths and (product := self.product(name)):
+                paths = [one.header.path for one in self.measured(product)]
+            if not paths:
+                raise
+        if jobs:
+            paths = of_jobs(self.index, name, paths, jobs, whole=whole)
+        if not paths:
+            raise UsageError(f"`{name}` has no profiles: measure it with `perf collect`; `perf log` shows what there is")
+        return paths
+
+    @contextmanager
+    def replacing(self) -> Iterator[None]:
+        """The right to replace stored profiles by new versions; waits for others, so that two never make versions of the same one."""
+        with hold(self.home / "process.lock", wait=True):
+            self._release()
+            yield
+
+    @property
+    def rules(self) -> Rules:
+        """The ``[[check]]`` tables that judge what comes next: those of HEAD, or as they were edited since. Raises BadConfig."""
+        head = self.project.head or ""
+        return self.criteria_reader.rules(head, head).rules
+
+    @cached_property
+    def criteria_reader(self) -> CriteriaReader:
+        """By what the project's commits are judged."""
+        from perfvcs.repository.criteria import CriteriaReader
+
+        return CriteriaReader(self.project)
+
+    def criteria(self, baseline: State, target: State, *, committed: bool = False) -> Criteria:
+        """By what two states are judged; ``committed``: what is not committed never judges. Raises BadConfig."""
+        here = not target.product and not target.below and target.commit == self.project.head
+        live = here and (committed or (target.dirty is not None and target.dirty == self._uncommitted()))
+        changed = self.changes.files if live and not self.project.bare else None
+        return self.criteria_reader.of(baseline, target, committed=committed, changed=changed)
+
+    def _configures(self, word: bytes) -> bool:
+        """Whether perf.toml has a word; where it cannot be read, whoever needs it says so."""
+        try:
+            return word in content(self.project.root / RULES_FILE, LARGEST_RULES)
+        except OSError:
+            return False
+
+    # -- verdicts --------------------------------------------------------------------------------------------------------------------
+
+    def compare(
+        self,
+        baseline: State,
+        target: State,
+        *,
+        method: str = "auto",
+        delta: float | None = None,
+        within: float | None = None,
+        session: str = "",
+        settled: Sequence[str] = (),
+        criteria: Criteria | None = None,
+    ) -> Report:
+        """The verdict on two states from what is stored, by ``method``, else by the rules of the baseline; raises NothingToCompare.
+
+        ``session`` leaves only what that session measured, and what was ``settled`` before it (labels of jobs). ``criteria`` are known
+        already.
+        """
+        from perfvcs.check import NothingToCompare, compare, earlier_sessions
+
+        along = self._along(target)
+        wanted = dict.fromkeys([*along, baseline.filed, target.filed])  # once, also what several need
+        known = self.index.measured(wanted, products=bool(baseline.product or target.product))
+        history = earlier_sessions(one for one in known if one.header.commit in along and one.header.design.product is None)
+        sides = [[one for one in known if state.has(one)] for state in (baseline, target)]
+        if session:
+            sides = [
+                [one for one in side if one.header.collected.session == session or one.header.job.label in settled]
+                for side in sides
+            ]
+        for state, side in zip((baseline, target), sides, strict=True):
+            if not side:
+                raise NothingToCompare(
+                    f"{state.name} has no profiles: measure it with `{state.collecting}`, or both with `perf check --measure`"
+                )
+        criteria = criteria or self.criteria(baseline, target)
+        report = compare(
+            sides[0], sides[1], method=method, rules=criteria.rules, delta=delta, within=within, history=history,
+            read=self.profiles, overall=True,
+        )  # fmt: skip
+        report = msgspec.structs.replace(report, baseline=baseline.name, target=target.name, judged_by=criteria.judged_by)
+        return msgspec.structs.replace(report, changes=self.accepted(report.changes, baseline, target))
+
+    @cached_property
+    def acceptances(self) -> list[Acceptance]:
+        """What perf-accepted.toml has accepted as it is now; raises BadRegister."""
+        from perfvcs.check.register import REGISTER_FILE, load
+
+        found = [] if self.project.bare else load(self.project.root / REGISTER_FILE)
+        for job, present in self.index.renamed():
+            found = [one.renamed(job, present) for one in found]
+        return found
+
+    def accepted(self, changes: Sequence[Kind], baseline: State, target: State) -> Sequence[Kind]:
+        """The changes, with what the project has accepted on the way from baseline to target."""
+        if not self.acceptances:
+            return changes
+        from datetime import date
+
+        from perfvcs.check.acceptance import accept
+        from perfvcs.git.ancestry import Ancestry
+
+        way = Ancestry(self.project, baseline.commit, target.commit)
+        return accept(changes, self.acceptances, way=way, today=date.today())
+
+    def history(self, target: State) -> dict[Unit, EarlierSessions]:
+        """What the sessions of the nearest measured ancestors, and the target's own, say of how much each benchmark moves."""
+        from perfvcs.check import earlier_sessions
+
+        return earlier_sessions(self.index.measured(self._along(target)))
+
+    def _along(self, target: State) -> list[str]:
+        """The nearest measured ancestors, oldest first, and the target's own commit."""
+        return [*reversed(list(islice(self.measured_ancestors(target.commit), NEAREST_ANCESTORS))), target.commit]

@@ -1,0 +1,238 @@
+"""By what a change is judged: the baseline's rules, and what the change does to its judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from msgspec.structs import replace
+
+from perfvcs.check.assignment import LARGEST_RULES, RULES_FILE, Rules
+from perfvcs.check.change import JudgedBy
+from perfvcs.check.register import LARGEST_REGISTER, REGISTER_FILE
+from perfvcs.check.text import labelled
+from perfvcs.errors import UsageError
+from perfvcs.git.ancestry import Ancestry
+from perfvcs.git.blobs import LINK, ChangedFile, CommittedFile, CommittedFiles, Unreadable, changed_files
+from perfvcs.git.command import GitError
+from perfvcs.jobs.differences import of_files, of_settings
+from perfvcs.system.foreign import content, toml
+from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import percent, quantity
+from perfvcs.text.words import counted, metric_name
+
+if TYPE_CHECKING:
+    from perfvcs.check.acceptance import Acceptance
+    from perfvcs.git.project import Project
+    from perfvcs.jobs.differences import Table
+    from perfvcs.repository.state import State
+
+Whose = Literal["", "baseline", "target", "working tree"]
+UNKNOWN = "what differs is not known, since git does not have all files here"
+REASON, ACCEPTED = 160, 80  # characters of why a file cannot be used, and of what is accepted
+
+
+class Criteria(NamedTuple):
+    """The rules that judge two states, and what is to be said of them."""
+
+    rules: Rules
+    judged_by: JudgedBy
+
+
+class _Settings(NamedTuple):
+    """The tables of a perf.toml, None where there is none; or why they cannot be used."""
+
+    table: Table | None = None
+    problem: str = ""
+
+
+class CriteriaReader:
+    """The criteria of a project's states; every file is read once.
+
+    The rules of the baseline judge. Those of the working tree do where they are not committed:
+    whoever edits them wants to try them, and no commit can do that to others. A baseline without a
+    perf.toml that can be used leaves it to the target, then to the working tree.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._files = CommittedFiles(project)
+        self._settings: dict[CommittedFile, _Settings] = {}
+        self._rules: dict[CommittedFile, Rules | str] = {}
+
+    def ask(self, commits: Iterable[str]) -> None:
+        """Ask git at once for the perf.toml of many commits."""
+        self._files.ask(commits, RULES_FILE)
+
+    def of(
+        self, baseline: State, target: State, *, committed: bool = False, changed: Callable[[], Sequence[str]] | None = None
+    ) -> Criteria:
+        """The criteria for two states. ``committed``: what is not committed never judges.
+
+        ``changed`` gives the files that the working tree changes, where it is the target. Raises
+        BadConfig where its rules cannot be used.
+        """
+        old, new = baseline.commit, target.commit
+        self._files.ask([old, new], RULES_FILE, REGISTER_FILE)
+        rules, judged_by = self.rules(old, new, committed=committed)
+        if old == new and changed is None:
+            return Criteria(rules, judged_by)
+        try:
+            files = changed_files(self._project, old, new) if old != new else []
+        except GitError:  # a part of a clone that is not here
+            return Criteria(rules, replace(judged_by, differences=[UNKNOWN]))
+        if changed is not None:
+            known = {file.path for file in files}
+            more = (path for path in changed() if path not in known)
+            files += [ChangedFile(path, "M", self._mode(path)) for path in more]
+        before, after = self._tables(old), self._tables(None if changed else new)
+        accepts, said = self._acceptances(old, new, live=changed is not None)
+        settings = _settings(before, after, files, ignored=judged_by.rules == "baseline")
+        own = of_files(before.table or {}, after.table or {}, files)
+        return Criteria(rules, replace(judged_by, accepts=accepts, differences=[*settings, *said, *own]))
+
+    def rules(self, baseline: str, target: str, *, committed: bool = False) -> Criteria:
+        """The rules alone, for one commit against another."""
+        own = self._rules_of(baseline)
+        if not committed and self.edited is not None:
+            remark = f"the [[check]] tables that judge are not committed in {RULES_FILE}"
+            return Criteria(self.edited, _by("working tree", "" if self.edited == own else remark))
+        if isinstance(own, Rules):
+            return Criteria(own, _by("baseline"))
+        theirs = self._rules_of(target)
+        whose: Whose = "target" if isinstance(theirs, Rules) else "working tree"
+        rules = theirs if isinstance(theirs, Rules) else self._present or Rules()
+        if not own and not rules.rules:
+            return Criteria(rules, _by(whose))
+        why = f"that of the baseline cannot be used: {own}" if own else "the baseline has none"
+        remark = f"the [[check]] tables that judge are those of the {whose}'s {RULES_FILE}, {why}"
+        return Criteria(rules, _by(whose, remark))
+
+    def touches(self, commit: str, files: Sequence[ChangedFile]) -> bool:
+        """Whether files that a commit changes are among what it is judged by."""
+        table = self._tables(commit).table or {}
+        return any(file.path in (RULES_FILE, REGISTER_FILE) for file in files) or bool(of_files(table, table, files))
+
+    def _rules_of(self, commit: str) -> Rules | str:
+        """The rules of a commit; why they cannot be used, empty where there is no perf.toml."""
+        if not commit:
+            return ""
+        key = self._files.of(commit, RULES_FILE)
+        if key not in self._rules:
+            table, problem = self._tables(commit)
+            self._rules[key] = _rules(table) if table is not None else problem
+        return self._rules[key]
+
+    @cached_property
+    def _present(self) -> Rules | None:
+        """The rules of the working tree, None where it has no perf.toml; raises BadConfig."""
+        from perfvcs.jobs.config import load
+
+        try:
+            text = self._text(None, RULES_FILE, LARGEST_RULES)
+        except Unreadable:  # whoever measures says so
+            return None
+        if text is None or "check" not in text:  # reading all of it takes longer than a comparison
+            return None if text is None else Rules()
+        return load(self._project.root / RULES_FILE).rules
+
+    @cached_property
+    def edited(self) -> Rules | None:
+        """The rules of the working tree, where they are not those of HEAD; raises BadConfig."""
+        head = self._rules_of(self._project.head or "")
+        committed = head if isinstance(head, Rules) else Rules()
+        return None if self._present == committed else self._present
+
+    def _tables(self, commit: str | None) -> _Settings:
+        """The tables of perf.toml in a commit; None: in the working tree."""
+        if commit is None:
+            return self._read(None)
+        file = self._files.of(commit, RULES_FILE)
+        if file not in self._settings:
+            self._settings[file] = self._read(commit)
+        return self._settings[file]
+
+    def _read(self, commit: str | None) -> _Settings:
+        try:
+            text = self._text(commit, RULES_FILE, LARGEST_RULES)
+            return _Settings(None if text is None else toml(text, UsageError))
+        except (Unreadable, UsageError) as error:
+            return _Settings(problem=shorten(str(error), REASON))
+
+    def _acceptances(self, old: str, new: str, *, live: bool) -> tuple[list[str], list[str]]:
+        """The degradations on the way that only the newer perf-accepted.toml accepts, and what else differs.
+
+        ``live``: the newer one is the working tree's.
+        """
+        from perfvcs.check.register import parse
+
+        same = self._files.of(old, REGISTER_FILE) == self._files.of(new, REGISTER_FILE)
+        if same and not live:
+            return [], []
+        try:
+            text = self._text(None if live else new, REGISTER_FILE, LARGEST_REGISTER)
+            after = {one.id: one for one in parse(text or "")}
+        except (Unreadable, UsageError) as error:
+            return [], [f"{REGISTER_FILE} (cannot be used: {shorten(str(error), REASON)})"]
+        before: dict[str, Acceptance] = {}
+        with suppress(Unreadable, UsageError):  # it was mended
+            text = self._text(old, REGISTER_FILE, LARGEST_REGISTER)
+            before = {one.id: one for one in parse(text or "")}
+        came = [one for name, one in after.items() if before.get(name) != one]
+        way = Ancestry(self._project, old, new)
+        own = [_accepted(one) for one in came if way.gained(one.target)]
+        withdrawn, others = len(before.keys() - after.keys()), len(came) - len(own)
+        said = [f"{counted(withdrawn, 'acceptance')} withdrawn"] if withdrawn else []
+        said += [f"{counted(others, 'acceptance')} of other changes"] if others else []
+        return own, [f"{REGISTER_FILE} ({', '.join(said)})"] if said else []
+
+    def _text(self, commit: str | None, name: str, most: int) -> str | None:
+        """The text of a file in a commit, or in the working tree; None without one. Raises Unreadable."""
+        if commit is not None:
+            return self._files.text(commit, name, most)
+        if self._project.bare:
+            return None
+        try:
+            return content(self._project.root / name, most).decode("utf-8-sig")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise Unreadable(str(error)) from None
+
+    def _mode(self, path: str) -> str:
+        return LINK if (self._project.root / path).is_symlink() else ""
+
+
+def _by(whose: Whose, remark: str = "") -> JudgedBy:
+    return JudgedBy(rules=whose, remark=remark)
+
+
+def _rules(table: Table) -> Rules | str:
+    """The rules in the tables of a perf.toml, or why they cannot be used."""
+    from perfvcs.jobs.config import read
+
+    kept = {key: table[key] for key in ("check", "check_rules") if key in table}
+    try:
+        return read(kept).rules if kept else Rules()
+    except UsageError as error:
+        return shorten(str(error), REASON)
+
+
+def _settings(before: _Settings, after: _Settings, files: Iterable[ChangedFile], *, ignored: bool) -> list[str]:
+    """What differs between two perf.toml, as one entry."""
+    if after.problem:
+        return [f"{RULES_FILE} (cannot be used: {after.problem})"]
+    link = any(file.path == RULES_FILE and file.mode == LINK for file in files)
+    said = "" if before.problem else of_settings(before.table, after.table, ignored=ignored)
+    return [f"{RULES_FILE} (a link)"] * link + [said] * bool(said)
+
+
+def _accepted(acceptance: Acceptance) -> str:
+    """A degradation that is accepted, in a few words."""
+    name = labelled(acceptance.benchmark, acceptance.uid, acceptance.size)
+    amount = "" if acceptance.shift is None else f"by {quantity(acceptance.shift, acceptance.unit)}"
+    if acceptance.effect is not None:
+        amount = percent(acceptance.effect)
+    return shorten(f"{name}: {metric_name(acceptance.metric)} {amount}".rstrip(), ACCEPTED)

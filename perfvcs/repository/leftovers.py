@@ -1,0 +1,121 @@
+"""What is left behind: by builds and runs in checkouts, and by killed commands in ``.perf``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.system import disk
+from perfvcs.system.disk import entries, remove
+from perfvcs.system.foreign import UNDECODABLE, content
+
+if TYPE_CHECKING:
+    from perfvcs.git.project import Project
+
+
+FILE = "artefacts.json"
+MOST_COMMITS = 30  # whose builds are remembered, as many as are kept
+MOST_PATHS = 1000  # of one build, and of all that jobs left
+LARGEST = 1 << 24  # bytes of the file
+
+
+class BuiltPaths(msgspec.Struct, frozen=True):
+    """What the build of one commit left, and by which commands."""
+
+    build: tuple[str, ...]
+    paths: list[str]
+
+
+class ArtefactRecord(msgspec.Struct):
+    """The whole file: what builds left, by commit, the newest last; and what jobs left anywhere."""
+
+    built: dict[str, BuiltPaths] = {}
+    left: list[str] = []
+
+
+class Artefacts:
+    """What measuring is known to leave in checkouts, in the ``.perf`` folder ``home``; only who measures there writes it."""
+
+    def __init__(self, home: Path) -> None:
+        self.path = home / FILE
+
+    def of(self, commit: str | None) -> frozenset[str]:
+        """The artefacts at a commit: those of its own build where it was built, else those of any; and what jobs left."""
+        record = self._read()
+        own = record.built.get(commit or "")
+        builds = record.built.values() if own is None else [own]
+        return frozenset(record.left).union(*(build.paths for build in builds))
+
+    def is_known(self, commit: str, build: Sequence[str]) -> bool:
+        """Whether it is known what these commands leave at a commit."""
+        own = self._read().built.get(commit)
+        return own is not None and own.build == tuple(build)
+
+    def built(self, commit: str, build: Sequence[str], paths: Collection[str]) -> None:
+        """Note what the build of a commit left; the oldest ones are forgotten."""
+        record = self._read()
+        record.built.pop(commit, None)
+        record.built[commit] = BuiltPaths(tuple(build), sorted(paths)[:MOST_PATHS])
+        record.built = dict(list(record.built.items())[-MOST_COMMITS:])
+        self._write(record)
+
+    def left(self, paths: Collection[str]) -> None:
+        """Note what the jobs of a session left; what was not seen for longest is forgotten."""
+        record = self._read()
+        if new := set(paths).difference(record.left):
+            record.left = [*record.left, *sorted(new)][-MOST_PATHS:]
+            self._write(record)
+
+    def _read(self) -> ArtefactRecord:
+        try:
+            return msgspec.json.decode(content(self.path, LARGEST), type=ArtefactRecord)
+        except (OSError, *UNDECODABLE):
+            return ArtefactRecord()
+
+    def _write(self, record: ArtefactRecord) -> None:
+        # a name that is not UTF-8 has no place in JSON, and stays a change
+        record.built = {commit: BuiltPaths(one.build, list(filter(_is_text, one.paths))) for commit, one in record.built.items()}
+        record.left = list(filter(_is_text, record.left))
+        with suppress(OSError):  # on a full disk: whoever builds the next time notes it
+            disk.write(self.path, msgspec.json.encode(record))
+
+
+def _is_text(path: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in path)
+
+
+KEPT_ASIDE = 14 * 86400  # seconds, as long as git keeps what a killed writer left
+LEFTOVER_FILES = {
+    "aside": ".json",
+    "sessions": ".jsonl",
+}  # what is kept for that long: of failures, and of sessions to be continued
+
+
+def sweep(project: Project, home: Path) -> None:
+    """Remove the worktrees, scratch folders and workloads that killed commands left; nobody may be measuring."""
+    from perfvcs.git.worktree import forget
+    from perfvcs.git.worktree import remove as remove_worktree
+
+    for name in entries(home / "worktrees"):
+        if not (home / "worktrees" / name).is_symlink():  # git would follow it
+            remove_worktree(project, home / "worktrees" / name)
+    forget(project, home / "worktrees")
+    for folder in ("worktrees", "tmp"):
+        for name in entries(home / folder):
+            remove(home / folder / name)
+    for name in entries(home / "workloads"):
+        if name.startswith("making-"):
+            remove(home / "workloads" / name)
+
+
+def drop_old(home: Path) -> None:
+    """Remove what failed measurements and abandoned sessions left two weeks ago or earlier."""
+    left = [home / kind / name for kind, end in LEFTOVER_FILES.items() for name in entries(home / kind) if name.endswith(end)]
+    for path in left:
+        if path.lstat().st_mtime < time.time() - KEPT_ASIDE:
+            path.unlink(missing_ok=True)

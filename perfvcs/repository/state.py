@@ -1,0 +1,109 @@
+"""State: a commit, a commit with uncommitted changes, or a product that was measured instead of one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from perfvcs.git.changes import committed
+from perfvcs.git.project import UnknownRevision
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from perfvcs.git.project import Project
+    from perfvcs.index import Index
+    from perfvcs.profile.summary import Measured
+
+
+@dataclass(frozen=True)
+class State:
+    """What a verdict is about: a commit, or a commit with uncommitted changes (their hash) on top.
+
+    ``below`` is the parent of a commit whose changes were measured before they were committed: its profiles are filed there.
+    ``product`` is the name of what was measured instead of the commit; ``dirty`` is its hash then.
+    """
+
+    commit: str
+    dirty: str | None = None
+    below: str | None = None
+    product: str | None = field(default=None, compare=False)
+
+    @property
+    def name(self) -> str:
+        """For people: the product, or the short commit id, with a + for changes on top."""
+        return self.product or self.commit[:10] + ("+" if self.dirty and not self.below else "")
+
+    @property
+    def collecting(self) -> str:
+        """The command that measures it."""
+        if self.product:
+            return f"perf collect --against {self.product}=..."
+        return "perf collect" if self.name.endswith("+") else f"perf collect {self.name}"
+
+    @property
+    def key(self) -> str:
+        """What names it and nothing else: the commit, and the hash of the changes on top."""
+        return self.commit + (f"+{self.dirty}" if self.dirty else "")
+
+    @property
+    def verdict_key(self) -> str:
+        """What a verdict on it is remembered under: the commit, or its key where no commit holds the changes."""
+        return self.commit if self.below else self.key
+
+    @property
+    def filed(self) -> str:
+        """The commit under which its profiles are stored."""
+        return self.below or self.commit
+
+    def has(self, measured: Measured) -> bool:
+        """Whether a profile is one of its own."""
+        return measured.header.commit == self.filed and measured.header.dirty == self.dirty
+
+
+class States:
+    """Which state a revision means, by what is measured; ``changes`` gives the hash of the uncommitted changes (None: there are none)."""
+
+    def __init__(self, project: Project, index: Index, changes: Callable[[], str | None]) -> None:
+        self._project, self._index, self._changes = project, index, changes
+
+    def of(self, revision: str) -> State:
+        """What a revision stands for in a verdict.
+
+        HEAD with changes on top stands for both when exactly these changes were measured; any commit that was measured only with
+        changes on top stands for the newest of those; one that was measured only before it was committed, for what was measured then.
+        The name of a product stands for the newest one of that name.
+        """
+        try:
+            commit = self._project.resolve(revision)
+        except UnknownRevision:
+            if product := self.product(revision):
+                return product
+            raise
+        if commit not in self._index.changed():
+            before = None if self._index.counts([commit]) else self.before_committed(commit)
+            return before or State(commit)
+        headers = [header for header in self._index.headers([commit]) if header.design.product is None]
+        dirty = {header.dirty: header.collected.started for header in headers if header.dirty}
+        if commit == self._project.head and (now := self._changes()) in dirty:
+            return State(commit, now)
+        if dirty and all(header.dirty for header in headers):
+            return State(commit, max(dirty, key=lambda changes: dirty[changes]))
+        return State(commit)
+
+    def product(self, name: str) -> State | None:
+        """The product of this name that was measured last; None where none was."""
+        found = [header for header in self._index.headers(self._index.changed()) if header.design.product]
+        named = [header for header in found if header.design.product and header.design.product.name == name]
+        newest = max(named, key=lambda header: header.collected.started, default=None)
+        return State(newest.commit, newest.dirty, product=name) if newest else None
+
+    def before_committed(self, commit: str) -> State | None:
+        """The state whose profiles were taken of uncommitted changes on a parent, exactly those that this commit made."""
+        changed = self._index.changed()
+        details = self._project.describe([commit]).get(commit) if changed else None
+        for parent in changed.intersection(details.parents) if details else ():
+            hashes = {header.dirty for header in self._index.headers([parent]) if header.dirty}
+            if (made := committed(self._project, parent, commit, hashes)) in hashes:
+                return State(commit, made, parent)
+        return None

@@ -1,0 +1,1 @@
+"""The operating system under perfvcs: files, processes, signals, locks and foreign bytes."""
