@@ -120,7 +120,7 @@ class Attack:
             victim = psutil.Process(process.pid)
             children = victim.children(recursive=True) if self.generator.random() < 1 / 3 else []
             if which is not signal.SIGKILL:
-                children = [child for child in children if os.getpgid(child.pid) == process.pid]
+                children = [child for child in children if _group(child.pid) == process.pid]
             for one in [victim, *children]:
                 with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
                     one.send_signal(which)
@@ -178,6 +178,14 @@ class Attack:
             os.utime(path, (time.time() - OLD,) * 2)
         project.must("gc")
         self._blame("files", [f"still there after `perf gc`: {path}" for path in inspection.litter(project)])
+
+
+def _group(pid: int) -> int | None:
+    """The process group of a process; None where it has ended."""
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return None
 
 
 def _handled(pid: int) -> bool:
