@@ -104,7 +104,7 @@ def _template() -> Template:
 
 
 def _file(name: str) -> str:
-    return files("perfvcs.pictures.page").joinpath(name).read_text(encoding="utf-8")
+    return files("perfvcs.pictures").joinpath(name).read_text(encoding="utf-8")
 
 
 def _verbatim(script: str) -> Markup:

@@ -214,7 +214,7 @@ def _opened(browser: Chromium, subject: Subject, view: str | None, options: Mapp
     _resize(browser, FIRST_HEIGHT, backend)
     frame = browser.call("Page.getFrameTree")["frameTree"]["frame"]["id"]
     browser.call("Page.setDocumentContent", frameId=frame, html=html)
-    browser.run(files("perfvcs.pictures.page").joinpath("picture.js").read_text(encoding="utf-8"))
+    browser.run(files("perfvcs.pictures").joinpath("picture.js").read_text(encoding="utf-8"))
     if view is not None:
         browser.run("picture.figuresAlone()")
     _resize(browser, min(int(browser.run("picture.height()")), PICTURE_HEIGHT), backend)
