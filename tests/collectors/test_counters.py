@@ -581,7 +581,7 @@ def test_an_error_while_sampling_is_raised_where_the_samples_are_asked_for(monke
     def broken() -> None:
         raise ZeroDivisionError("broken")
 
-    monkeypatch.setattr(sampler.machine, "read", broken)
+    monkeypatch.setattr(sampler, "read_machine", broken)
     taking = TreeSampler(0.01)
     taking.watch(os.getpid())
     with pytest.raises(ZeroDivisionError, match="broken"):

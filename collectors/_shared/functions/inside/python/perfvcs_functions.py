@@ -18,7 +18,7 @@ SOURCES = ("", "src", "lib")  # where the files of an installed package stand in
 MODULE = "<module>"
 PACKAGES = ("site-packages", "dist-packages")
 STARTS = "subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "os.exec"  # events that Python audits
-STARTING = os.path.join("multiprocessing", "launcher/preparation.py"), "start"  # noqa: PTH118 - Python audits it only where it forks
+STARTING = os.path.join("multiprocessing", "process.py"), "start"  # noqa: PTH118 - Python audits it only where it forks
 STARTED = compile("", "<processes>", "exec")  # stands among the code that ran for a process that was started
 
 
