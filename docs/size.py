@@ -3,7 +3,8 @@
     python docs/size.py [CHECKOUT]
 
 Counts the package and its three families, formatted to 88 columns in a copy, so that checkouts with different lines
-compare. Lines of code hold something besides comments and docstrings. A statement is a node of Python's grammar; an import, a definition and a docstring are statements, too.
+compare. Lines of code hold something besides comments and docstrings. A statement is a node of Python's grammar; an
+import, a definition and a docstring are statements, too.
 """
 
 from __future__ import annotations
