@@ -114,21 +114,6 @@ def fentry(document: bytes, folder: Path) -> object:
     return read(folder, 2, 200)
 
 
-def uftrace(document: bytes, folder: Path) -> object:
-    from perfvcs.collectors.complexity.calls import RecordingRequest as Asked
-    from perfvcs.collectors.complexity.native.program import SIGNED_FLAG, Code, Instruction
-    from perfvcs.collectors.complexity.native.uftrace import TracedTarget, _read
-    from perfvcs.launcher.execution import Pace
-
-    program = put(folder, "program", b"\x7fELF" + bytes(12) + b"\x03\x00")
-    steps = (Instruction(Code.REGISTER, 0, 4 | SIGNED_FLAG), Instruction(Code.REGISTER))
-    targets = [TracedTarget("f", "f", program, 0x1000, steps), TracedTarget("g", "g", program, 0x2000, ())]
-    records, _, modules = document.partition(b"|map|")
-    put(folder, "1.dat", records)
-    put(folder, "sid-1.map", modules.replace(b"PROGRAM", bytes(program)))
-    return _read(folder, targets, Asked(()), [], run_in(folder), Pace())
-
-
 def notes(document: bytes, folder: Path) -> object:
     from perfvcs.collectors.complexity.python.notes import read_notes
 

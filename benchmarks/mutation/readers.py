@@ -209,7 +209,6 @@ def readers() -> dict[str, Reader]:
         "attach": Reader(programs.attach, [b"", b"2", b"no perf\n"], 0.3),
         "calls": Reader(programs.calls, recordings.calls()),
         "fentry": Reader(programs.fentry, recordings.fentry()),
-        "uftrace": Reader(programs.uftrace, recordings.uftrace()),
         "notes": Reader(programs.notes, recordings.notes(), 0.5),
         "pytest": Reader(programs.pytest, recordings.pytest()),
         "source": Reader(

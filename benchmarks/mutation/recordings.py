@@ -159,22 +159,6 @@ def fentry() -> list[bytes]:
     return [block(1, about) + block(2, records.COUNTERS.pack(1, 0, 1, 2, 3, 4)) + block(3, chunk) + bytes(64)]
 
 
-def uftrace() -> list[bytes]:
-    """Records of one thread, then the map of its process."""
-
-    def record(time: int, kind: int, depth: int, address: int, *more: int) -> bytes:
-        return struct.pack(f"<{2 + len(more)}Q", time, kind | (bool(more) << 2) | 5 << 3 | depth << 6 | address << 16, *more)
-
-    base = 0x400000
-    words = [
-        record(10, 0, 0, base + 0x1004, 7),
-        record(20, 0, 1, base + 0x2004),
-        record(30, 1, 1, base + 0x2004),
-        record(40, 1, 0, base + 0x1004),
-    ]
-    return [b"".join(words) + b"|map|" + b"400000-401000 r-xp 00000000 08:01 77 PROGRAM build-id:abc\n"]
-
-
 def notes() -> list[bytes]:
     """What measured interpreters tell."""
     lines = [

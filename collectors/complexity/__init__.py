@@ -27,16 +27,15 @@ class Complexity:
     """One row per call of the chosen functions: its size, its duration and what recording it cost (already subtracted), and the machine's
     pace at that moment, by which verdicts distinguish a slow moment from a slow call.
 
-    ``functions``: names, each with the expression of its size behind a ``=`` where that is not to be guessed, or ``"auto"``. Python's
-    are written ``package.module:Class.method``, those of C and C++ as the source names them. ``language`` decides where the
-    names and the command do not. ``tracer``: ``fentry`` needs a build with perfvcs' flags, ``uftrace`` takes any. ``recursion``:
-    whether calls inside a call of the same function are recorded too. ``keep``: how many calls are kept per function and bucket of sizes
-    (a quarter of a doubling); of more a random sample is. ``most``: functions that ``"auto"`` chooses.
+    ``functions``: names, each with the expression of its size behind a ``=`` where that is not to be guessed, or
+    ``"auto"``. Python's are written ``package.module:Class.method``, those of C and C++ as the source names them.
+    ``language`` decides where the names and the command do not. ``recursion``: whether calls inside a call of the
+    same function are recorded too. ``keep``: how many calls are kept per function and bucket of sizes (a quarter of
+    a doubling); of more a random sample is. ``most``: functions that ``"auto"`` chooses.
     """
 
     functions: tuple[str, ...] | Literal["auto"] = "auto"
     language: Literal["auto", "python", "native"] = "auto"
-    tracer: Literal["fentry", "uftrace"] = "fentry"
     recursion: Literal["outermost", "all"] = "outermost"
     keep: int = 200
     most: int = 10
@@ -83,7 +82,7 @@ class Complexity:
     @property
     def engine(self) -> str:
         """The engine as far as known before an execution; its observations name the one used."""
-        return f"{self.tracer}/1"
+        return "fentry/1"
 
     @property
     def metrics(self) -> Mapping[str, Metric]:
@@ -100,7 +99,7 @@ class Complexity:
         """The compiler flags with which ``program`` (the command's first word) can be recorded; empty if none are needed."""
         from perfvcs.collectors.complexity import native
 
-        return native.flags(self.tracer) if self._language(program) == "native" else ()
+        return native.flags() if self._language(program) == "native" else ()
 
     def collect(self, run: Run) -> Observations:
         """Execute once; raises CollectError."""
@@ -124,7 +123,7 @@ class Complexity:
             return python.record(run, request)
         from perfvcs.collectors.complexity import native
 
-        return native.record(run, request, self.tracer)
+        return native.record(run, request)
 
     def _lacks_module(self, program: str) -> bool:
         """Whether the first name would be one of C and the program runs in Python; with language = "native" it may load libraries."""

@@ -35,7 +35,6 @@ ADDRESS = re.compile(r"[0-9a-f]+")
 LOST = re.compile(r"\blost (?:samples )?([0-9]{1,15})\b")
 STARTS = re.compile(r"_start|_dl_start\w*|__libc_start_\w+|clone3?|__clone3?|start_thread|ret_from_fork\w*|_dl_\w+|__restore_rt")
 MAIN_FUNCTION = re.compile(r"main \(.*\)")
-PERMITTED = 1  # of kernel.perf_event_paranoid: up to here one's own programs' time in the kernel may be sampled
 
 
 class _Attributes(ctypes.Structure):

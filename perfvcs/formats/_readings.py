@@ -186,17 +186,6 @@ def quantity(unit: str, better: Literal["lower", "higher", "none"], name: str = 
     return Written(name, Metric(found.unit, better), found)
 
 
-def in_base(values: Sequence[ReadingValue], unit: str) -> list[ReadingValue]:
-    """Values in the unit without a prefix, such as seconds for ns; what cannot be said in a number is None.
-
-    >>> in_base([1500.0, None], "us")
-    [0.0015, None]
-    """
-    found = base(unit)
-    moved = [None if value is None else value * found.times / found.over for value in values]
-    return [value if value is not None and isfinite(value) else None for value in moved]
-
-
 def sized(name: str, given: Iterable[tuple[str, object]]) -> tuple[str, float | None]:
     """A unit and its size out of a benchmark and its parameters: one that is a number is the size, the others stand in brackets.
 

@@ -63,22 +63,6 @@ def t_mixture(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, pri
     return EValue(mean, estimate - half, estimate + half, np.where(known, e, np.nan))
 
 
-def e_q_values(e: ArrayLike) -> NDArray[np.float64]:
-    """The rate of false discoveries at which e-BH keeps each comparison, shape (comparisons,); a NaN is not a comparison and stays NaN.
-
-    Those with q <= .05 hold at most 5 % false discoveries on average, however the comparisons depend on each other: e-BH keeps the k
-    largest with k e_(k) >= n / q, which is Benjamini and Hochberg's rule on 1/e. ``ValueError`` for a negative one.
-    Source: Wang, Ramdas 2022.
-    """
-    import numpy as np
-
-    given = np.asarray(e, dtype=np.float64)
-    if (given < 0).any():
-        raise ValueError("evidence is never negative")
-    inverse = np.where(given > 0, 1 / np.where(given > 0, given, 1.0), np.inf)
-    return q_values(np.where(np.isnan(given), np.nan, inverse))
-
-
 PAIRS = 30
 FIRST_PAIRS = 5  # pairs: fewer have no distribution worth the name
 EARLY = 0.001

@@ -20,7 +20,7 @@ from perfvcs.collectors._shared.frames import without_arguments
 from perfvcs.collectors.complexity import Complexity
 from perfvcs.collectors.complexity.calls import Calls, RecordingRequest, parse
 from perfvcs.collectors.complexity.calls.recording import Interrupted
-from perfvcs.collectors.complexity.native import fentry, records, uftrace
+from perfvcs.collectors.complexity.native import fentry, records
 from perfvcs.collectors.complexity.native.abi import ArgumentLocation, Piece, decode
 from perfvcs.collectors.complexity.native.elf import Elf, Unresolved, reading
 from perfvcs.collectors.complexity.native.functions import BinaryFunctions
@@ -771,9 +771,7 @@ def test_of_a_program_that_fails_half_way_everything_is_kept(end, reason, build,
 def test_a_program_that_was_not_built_for_it_is_reported_with_the_cure(build, record):
     text = "__attribute__((noinline)) int f(int n) { return n; } int main(void) { return f(0); }"
     plain = build(text, name="plain", flags=["-g"])
-    with pytest.raises(
-        Unresolved, match=r"plain was not compiled with -g -pg -mfentry: .*build.* write \{cflags\} behind it, .*uftrace"
-    ):
+    with pytest.raises(Unresolved, match=r"plain was not compiled with -g -pg -mfentry: .*build.* write \{cflags\} behind it"):
         record(plain, "f")
     static = build(text, name="static", link=["-static"])
     with pytest.raises(Unresolved, match=r"linked statically.*without -static"):
@@ -1013,62 +1011,3 @@ def test_a_c_program_is_built_and_recorded_by_collect(project, perf):
     assert set(stored.resources.names) == {"insertion_sort"}
     assert sorted(set(stored.resources.size or [])) == [20.0 * n for n in range(1, 16)]
     assert stored.job.engine == "fentry/1"
-
-
-# uftrace
-
-
-@pytest.mark.needs("uftrace")
-def test_uftrace_records_programs_that_are_as_they_are(build, tmp_path):
-    text = """#include <stdlib.h>
-    #include <unistd.h>
-    __attribute__((noinline)) long work(double x, int n)
-    { volatile long sum = 0; for (int i = 0; i < n; i++) sum += i + (long)x; return sum; }
-    __attribute__((noinline)) long down(unsigned char n)
-    { volatile long sum = 0; for (int i = 0; i < 9; i++) sum += i; return n ? sum + down(n - 1) : sum; }
-    __attribute__((noinline)) double real(int a, double x)
-    { volatile double sum = a; for (int i = 0; i < 9; i++) sum += x; return sum; }
-    int main(int argc, char **argv)
-    { (void)argv; long sum = 0; for (int i = 0; i < 60; i++) sum += work(1.5, i) + down(5) + (long)real(1, i / 4.0);
-      if (argc > 1) _exit(3); return sum < 0; }"""
-    program = build(text, "-O1", flags=["-g"])
-
-    def recorded(*functions: str, args: Sequence[str] = (), scratch: str = "u", **options: bool) -> Calls:
-        request = RecordingRequest(tuple(parse(one) for one in functions), **options)
-        return uftrace.record(run_of(program, tmp_path / scratch, *args), request)
-
-    calls = recorded("work", "down=n", "real=x", keep=60)
-    sizes = {name: calls.size[calls.function == number].tolist() for number, name in enumerate(calls.names)}
-    assert sizes["work"] == list(range(60))
-    assert sizes["real"] == [i / 4 for i in range(60)]
-    assert sizes["down"] == [5] * 60
-    few = recorded("down=n", scratch="few", keep=30)
-    assert few.size.tolist() == [5] * 30
-    assert few.rate.tolist() == [2.0] * 30
-    assert (np.diff(few.number) > 0).all()
-    assert calls.engine == "uftrace/1"
-    assert (calls.duration > 0).all()
-    assert len(recorded("down", scratch="all", outermost=False, keep=1000).size) == 360
-    with pytest.raises(Unresolved, match="uftrace can only take arguments in registers"):
-        recorded("work=n+1", scratch="sum")
-    with pytest.raises(CollectError, match='not "auto"'):
-        recorded(scratch="auto")
-    with pytest.raises(Interrupted, match="exited with status") as caught:
-        recorded("work", args=["fail"], scratch="fail")
-    assert len(caught.value.calls.size) == 60
-
-
-@pytest.mark.needs("uftrace")
-def test_uftrace_says_what_it_cannot_patch(build, tmp_path):
-    program = build("__attribute__((noinline)) int f(int n) { return n; } int main(void) { return f(0); }", "-O2", flags=["-g"])
-    with pytest.raises(CollectError, match="not called, or are too short for it to patch"):
-        uftrace.record(run_of(program, tmp_path / "u"), RecordingRequest((parse("f"),)))
-    without = build("int main(void) { return 0; }", name="without", flags=[])
-    with pytest.raises(Unresolved, match="compile it with -g"):
-        uftrace.record(run_of(without, tmp_path / "w"), RecordingRequest((parse("f"),)))
-
-
-def test_a_missing_uftrace_is_reported(tmp_path):
-    run = run_of(tmp_path / "program", tmp_path / "u", PATH="/nowhere")
-    with pytest.raises(CollectError, match="apt install uftrace"):
-        uftrace.record(run, RecordingRequest((parse("f"),)))

@@ -100,9 +100,6 @@ TAKEN = {
     "perf script, samples lost 10^5000 times": ("perf-script", b"PERF_RECORD_LOST lost " + DIGITS + b"\n"),
     "perf script, very many losses without a number": ("perf-script", b"PERF_RECORD_LOST lost " * 10_000 + b"\n"),
     "py-spy, errors of 5,000 digits": ("py-spy", replaced(recordings.pyspy()[0], b"Samples: 100", b"Samples: " + DIGITS)),
-    "uftrace, an address beyond 48 bits": (
-        "uftrace", replaced(recordings.uftrace()[0], b"|map|400000-401000", b"|map|ffffffffffffffff-401000"),
-    ),
     "calls seen more often than a number holds": (
         "fentry", replaced(recordings.fentry()[0], (40).to_bytes(8, "little"), b"\xff" * 8),
     ),

@@ -8,6 +8,7 @@ from collections import Counter
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,15 @@ NOT_FOR_FAMILIES = {
     "commands",
     "cli",
 }
+
+
+# started as programs, by their files, by an entry point, or imported by users' programs
+STARTED = {"__main__", "bench", "pytestplugin", "hosts.measurer", "launcher.fallback"}
+BY_NAME = re.compile(
+    r"(commands|formats|check\.methods|collectors|postprocessors|views)\.\w+|(.*\.inside|native)\.(python|start)(\.\w+)?"
+)
+# of a paper; `perf history` does not reach it by its name yet
+WAITING = {"statistics.changepoints.horvath"}
 
 
 @cache
@@ -147,6 +157,14 @@ def test_no_module_imports_itself_in_a_circle(graph):
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         pytest.fail(" <- ".join(error.args[1]))
+
+
+def test_every_module_is_imported_by_another_one_of_the_product(graph):
+    """What only tests import is not there for users."""
+    wanted = {name for module, imports in graph.items() for name in imports if name != module}
+    wanted |= {parent for name in wanted for parent in accumulate(name.split("."), "{}.{}".format)}
+    alone = {name.removeprefix("perfvcs.") for name in graph.keys() - wanted}
+    assert {name for name in alone - STARTED if not BY_NAME.fullmatch(name)} == WAITING
 
 
 @pytest.mark.parametrize("level", range(len(LAYERS)))

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import integrate, stats
 
-from perfvcs.statistics.multiplicity import e_q_values, t_mixture
+from perfvcs.statistics.multiplicity import t_mixture
 
 
 def evidence_of(t: NDArray[np.float64], n: int, prior: float = 1.0) -> NDArray[np.float64]:
@@ -61,22 +61,3 @@ def test_evidence_of_one_pair_of_equal_pairs_and_of_missing_values() -> None:
     many = t_mixture(np.ones((2, 20)), np.full((2, 20), 2.0))
     assert (many.low[0], many.high[0]) == (1, 1)
     assert t_mixture(np.ones((1, 3)), [[1.0, 2.0, 3.0]]).high[0] == np.inf
-
-
-def test_e_bh_keeps_what_its_rule_says() -> None:
-    rng = np.random.default_rng(3)
-    for _ in range(20):
-        e = rng.lognormal(2, 2, 12)
-        order = np.sort(e)[::-1]
-        for q in (0.05, 0.2):
-            kept = max((k for k in range(1, 13) if k * order[k - 1] >= 12 / q), default=0)
-            assert np.count_nonzero(e_q_values(e) <= q) == kept
-
-
-def test_e_bh_of_nothing_no_evidence_and_missing_evidence() -> None:
-    assert e_q_values([]).size == 0
-    found = e_q_values([0.0, np.nan, 1000.0, np.inf])
-    assert np.isnan(found[1])
-    assert found[[0, 2, 3]].tolist() == pytest.approx([1.0, 0.0015, 0.0])
-    with pytest.raises(ValueError, match="negative"):
-        e_q_values([-1.0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from perfvcs.collectors.complexity.native.elf import COMPILER_FLAGS
 
@@ -11,20 +11,17 @@ if TYPE_CHECKING:
     from perfvcs.collectors.complexity.calls import Calls, RecordingRequest
     from perfvcs.plugins.collector import Run
 
-Tracer = Literal["fentry", "uftrace"]
 
-
-def flags(tracer: Tracer) -> tuple[str, ...]:
+def flags() -> tuple[str, ...]:
     """What compilers must be given so that a program can be recorded on this machine."""
-    return COMPILER_FLAGS if tracer == "fentry" and platform.machine() == "x86_64" else ()
+    return COMPILER_FLAGS if platform.machine() == "x86_64" else ()
 
 
-def record(run: Run, request: RecordingRequest, tracer: Tracer) -> Calls:
-    """Execute once and record the calls of the functions; raises CollectError, with what there is when the program failed half way."""
-    if tracer == "uftrace":
-        from perfvcs.collectors.complexity.native import uftrace
+def record(run: Run, request: RecordingRequest) -> Calls:
+    """Execute once and record the calls of the functions.
 
-        return uftrace.record(run, request)
+    Raises CollectError, with what there is when the program failed half-way.
+    """
     from perfvcs.collectors.complexity.native import fentry
 
     return fentry.record(run, request)

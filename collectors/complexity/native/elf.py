@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 COMPILER_FLAGS = ("-g", "-pg", "-mfentry")
 RECORDING_CURE = (
     "perfvcs gives these flags to the commands of build through compilers on PATH; where a build names its compiler by its path, write "
-    '{cflags} behind it, or set tracer = "uftrace"'
+    "{cflags} behind it"
 )
 
 
@@ -51,7 +51,6 @@ def reading(path: Path) -> Iterator[None]:
 HOOK = b"__fentry__"
 ENDBR = b"\xf3\x0f\x1e\xfa"
 LARGEST_ELF = 1 << 31  # bytes of a file; debug information of the largest browsers is of that order
-X86_64 = 62
 
 
 class _Segment(NamedTuple):

@@ -212,7 +212,7 @@ def _check_loaded(run: Run, folder: Path) -> None:
     if not (folder / "loaded").exists():
         raise CollectError(
             f"{name_command(run.argv)} does not load what LD_PRELOAD names: start the program itself, without sudo or setuid, and keep its "
-            'environment; or set tracer = "uftrace"'
+            "environment"
         )
 
 
