@@ -162,10 +162,10 @@ def _is_unnoticed(repository: Repository) -> bool:
     from perfvcs.locate.select.selection import unnoticed
 
     try:
-        overlay = load(repository.project.root / RULES_FILE).overlay
+        config = load(repository.project.root / RULES_FILE)
     except BadConfig:  # whoever needs it says so
-        overlay = ()
-    return unnoticed(repository, overlay)
+        config = None
+    return unnoticed(repository, config)
 
 
 def _is_straight(repository: Repository, ancestor: str, commit: str) -> bool:

@@ -65,7 +65,9 @@ def impact(changes: Changes, sources: Sources, outside: frozenset[str] = frozens
     for file in changes.files:
         if file.why:
             found.everything[file.path] = file.why
-        elif any(file.path == place or file.path.startswith(f"{place.rstrip('/')}/") for place in overlay) and file.matters:
+        elif any(file.path == place or file.path.startswith(f"{place.rstrip('/')}/") for place in overlay) and (
+            file.matters or file.document
+        ):
             found.everything[file.path] = "it belongs to the benchmarks themselves, so that new series begin"
     if not found.everything:
         _Closure(changes, sources, outside, found).run()

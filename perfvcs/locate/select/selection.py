@@ -14,6 +14,7 @@ from perfvcs.git.changes import WorkingChanges
 from perfvcs.jobs import Cell
 from perfvcs.jobs.config import Config
 from perfvcs.locate.select.impact import ChangeReach, impact
+from perfvcs.locate.select.named import NamedFiles
 from perfvcs.locate.select.reached import MODULE, BenchmarkUnit, Reach, outer, recorded
 from perfvcs.locate.select.sampler import ONE_IN
 from perfvcs.locate.select.static import reach, resolved
@@ -188,8 +189,11 @@ def select(repository: Repository, config: Config, cells: Sequence[Cell], baseli
     return _Selector(repository, config, baseline, target).choices(cells)
 
 
-def unnoticed(repository: Repository, overlay: Sequence[str]) -> bool:
-    """Whether no job can notice what the working tree changes: what measures every revision alike, and documents that no source names.
+def unnoticed(repository: Repository, config: Config | None) -> bool:
+    """Whether no job can notice what the working tree changes.
+
+    None notices what measures every revision alike, and documents that neither a source, nor perf.toml, nor a file of the
+    build names.
 
     Files of ``overlay`` and perf.toml itself are those of the working tree for every revision.
     """
@@ -198,13 +202,16 @@ def unnoticed(repository: Repository, overlay: Sequence[str]) -> bool:
     def is_common(path: str) -> bool:
         return path in (RULES_FILE, ACCEPTED) or any(path == one or path.startswith(f"{one}/") for one in places)
 
-    places = [os.path.normpath(entry) for entry in overlay]
+    places = [os.path.normpath(entry) for entry in config.overlay] if config else []
     names = [name for name in working.files() if not is_common(name)]
     if any(map(why, names)):
         return False
     head = repository.project.head
     if not names or head is None:
         return True
+    named = NamedFiles(repository.project, [head], config)
+    if any(map(named.by, names)):
+        return False
     made = changes(repository.project, head, head, working=working)
     own = Changes(tuple(file for file in made.files if not is_common(file.path)))
     return impact(own, Sources(repository.project, repository.home, head, working)).empty
@@ -221,6 +228,7 @@ class _Selector:
     def choices(self, cells: Sequence[Cell]) -> Selection:
         working = self._working(self.target)
         made = changes(self.project, self.baseline.commit, self.target.commit, working=working)
+        made = NamedFiles(self.project, [self.baseline.commit, self.target.commit], self.config).noted(made)
         if not any(file.matters or file.document for file in made.files):
             found = ChangeReach()
         else:

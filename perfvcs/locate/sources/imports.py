@@ -11,6 +11,9 @@ from typing import Any
 
 from perfvcs.check.assignment import RULES_FILE
 from perfvcs.locate.sources import language
+from perfvcs.locate.sources.parts import ANY_HEADER
+
+HEADER = re.compile(r"\.(h|hh|hpp|hxx|h\+\+|inc|inl|ipp|tcc|tpp|def)$", re.IGNORECASE)
 
 
 class Finder:
@@ -40,6 +43,8 @@ class Finder:
             yield from self._imported(path, word)
         elif kind == "fortran" and word in self._provided:
             yield from self._provided[word]
+        elif word == ANY_HEADER:
+            yield from (other for others in self._headers.values() for other in others if HEADER.search(other))
         else:
             tail = os.path.normpath(word).lstrip("./").lower()
             for other in self._headers.get(tail.rpartition("/")[2], ()):
