@@ -28,6 +28,7 @@ BENCHMARK = re.compile(r"(?:bench.*|.*[-_.]bench(?:marks?)?)\.[^.]+", re.IGNOREC
 TEST = re.compile(r"test_.*\.py|.*_test\.(?:py|go)|conftest\.py")
 TESTING = re.compile(r"\bpytest\b|\bgo test\b")
 SERVICE = re.compile(r"\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.yml")
+NO_LINKS: Mapping[str, str] = {}
 KINDS = ("overlay", "workload", "benchmark", "test", "service's job")
 
 
@@ -39,11 +40,12 @@ def of_settings(old: Table | None, new: Table | None, *, ignored: bool) -> str:
     if old is None or new is None:
         return "" if old == new else f"{RULES_FILE} ({'new' if old is None else 'removed'})"
     keys = sorted({*old, *new} - {"job", "check", "check_rules"})
-    # new jobs come last, so that they do not hide what became of others
+    # new jobs, and rules without effect, come last, so that they do not hide what became of others
     jobs, came = _jobs(old, new)
-    parts = [*jobs, *_rules(old, new, ignored=ignored)]
+    rules = list(_rules(old, new, ignored=ignored))
+    parts = [*jobs, *([] if ignored else rules)]
     parts += [key for key in keys if old.get(key) != new.get(key)]
-    parts += came
+    parts += [*came, *(rules if ignored else [])]
     if not parts:
         return ""
     shown = [shorten(part, PART) for part in parts[:MOST_PARTS]]
@@ -125,11 +127,12 @@ def _value(value: object) -> str:
     return said if len(said) <= VALUE else ""
 
 
-def of_files(old: Table, new: Table, changed: Sequence[ChangedFile]) -> list[str]:
+def of_files(old: Table, new: Table, changed: Sequence[ChangedFile], links: Mapping[str, str] = NO_LINKS) -> list[str]:
     """Of files that differ those that measure, by kind: see ``KINDS``.
 
     A file that a command names may be the program itself: it is not listed where nothing else
-    changed. New tests are not listed.
+    changed. New tests are not listed. What symbolic ``links`` (path -> path) lead to counts as what
+    they are called.
     """
     both = [old, new]
     jobs = [job for table in both for job in _tables(table, "job")]
@@ -139,23 +142,49 @@ def of_files(old: Table, new: Table, changed: Sequence[ChangedFile]) -> list[str
     tests = any(map(_runs_tests, both))
     others = {file.path for file in changed} - named - {RULES_FILE}
     kinds: dict[str, list[str]] = defaultdict(list)
-    for file in changed:
+    for file in sorted(changed, key=lambda file: file.added):  # a new one says less
         path = file.path
         *folders, name = path.split("/")
-        around = {path, *accumulate(folders[:DEEPEST_ENTRY], "{}/{}".format)}
+        names = [path, *_called(path, links)]
+        around = {place for name in names for place in _around(name)}
         if "__pycache__" in folders:
             continue
         if around & overlay:
             kinds["overlay"].append(path)
         elif around & workloads:
             kinds["workload"].append(path)
-        elif (path in named and others) or FOLDERS.intersection(folders) or BENCHMARK.fullmatch(name):
+        elif (not named.isdisjoint(names) and others) or any(map(_is_benchmark, names)):
             kinds["benchmark"].append(path)
         elif tests and TEST.fullmatch(name) and (name == "conftest.py" or not file.added):
             kinds["test"].append(path)
         elif SERVICE.fullmatch(path):
             kinds["service's job"].append(path)
     return [f"the {kind} {_first(kinds[kind])}" for kind in KINDS if kind in kinds]
+
+
+def measuring(settings: Table) -> set[str]:
+    """The paths that perf.toml names."""
+    jobs = _tables(settings, "job")
+    entries = [*_texts(settings.get("overlay")), *(entry for job in jobs for entry in _texts(job.get("workloads")))]
+    return {*map(_path, entries), *_named(settings)}
+
+
+def _called(path: str, links: Mapping[str, str]) -> Iterator[str]:
+    """What a file is called through links."""
+    for link, target in links.items():
+        if path == target or path.startswith(f"{target}/"):
+            yield link + path[len(target) :]
+
+
+def _around(path: str) -> Iterator[str]:
+    """A path and the folders above it."""
+    yield path
+    yield from accumulate(path.split("/")[:-1][:DEEPEST_ENTRY], "{}/{}".format)
+
+
+def _is_benchmark(path: str) -> bool:
+    *folders, name = path.split("/")
+    return bool(FOLDERS.intersection(folders) or BENCHMARK.fullmatch(name))
 
 
 def _first(paths: Sequence[str]) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cached_property
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec.structs import replace
@@ -17,7 +19,7 @@ from perfvcs.errors import UsageError
 from perfvcs.git.ancestry import Ancestry
 from perfvcs.git.blobs import LINK, ChangedFile, CommittedFile, CommittedFiles, Unreadable, changed_files
 from perfvcs.git.command import GitError
-from perfvcs.jobs.differences import of_files, of_settings
+from perfvcs.jobs.differences import FOLDERS, measuring, of_files, of_settings
 from perfvcs.system.foreign import content, toml
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import percent, quantity
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 Whose = Literal["", "baseline", "target", "working tree"]
 UNKNOWN = "what differs is not known, since git does not have all files here"
+MOST_PATHS = 1000  # that perf.toml names and git is asked for
 REASON, ACCEPTED = 160, 80  # characters of why a file cannot be used, and of what is accepted
 
 
@@ -90,7 +93,9 @@ class CriteriaReader:
         before, after = self._tables(old), self._tables(None if changed else new)
         accepts, said = self._acceptances(old, new, live=changed is not None)
         settings = _settings(before, after, files, ignored=judged_by.rules == "baseline")
-        own = of_files(before.table or {}, after.table or {}, files)
+        tables = before.table or {}, after.table or {}
+        links = self._links(new, set().union(*map(measuring, tables))) if files else {}
+        own = of_files(*tables, files, links)
         return Criteria(rules, replace(judged_by, accepts=accepts, differences=[*settings, *said, *own]))
 
     def rules(self, baseline: str, target: str, *, committed: bool = False) -> Criteria:
@@ -113,7 +118,8 @@ class CriteriaReader:
     def touches(self, commit: str, files: Sequence[ChangedFile]) -> bool:
         """Whether files that a commit changes are among what it is judged by."""
         table = self._tables(commit).table or {}
-        return any(file.path in (RULES_FILE, REGISTER_FILE) for file in files) or bool(of_files(table, table, files))
+        links = self._links(commit, measuring(table)) if files else {}
+        return any(file.path in (RULES_FILE, REGISTER_FILE) for file in files) or bool(of_files(table, table, files, links))
 
     def _rules_of(self, commit: str) -> Rules | str:
         """The rules of a commit; why they cannot be used, empty where there is no perf.toml."""
@@ -200,6 +206,24 @@ class CriteriaReader:
             return None
         except (OSError, UnicodeDecodeError) as error:
             raise Unreadable(str(error)) from None
+
+    def _links(self, commit: str, paths: Iterable[str]) -> dict[str, str]:
+        """The symbolic links of a commit among some paths, the folders above them, and those of benchmarks: path -> path."""
+        wanted = {place for path in paths for place in (path, *map(str, PurePosixPath(path).parents))}
+        inside = sorted(place for place in wanted if place != "." and not place.startswith(("/", "..", "-", ":")))
+        listed = self._project.git(
+            "--literal-pathspecs", "ls-tree", "-z", "--full-tree", commit, "--", *inside[:MOST_PATHS] or ["."]
+        )
+        listed += self._project.git("ls-tree", "-r", "-z", "--full-tree", commit, "--", *sorted(FOLDERS))
+        found: dict[str, str] = {}
+        for line in listed.split("\0"):
+            about, _, path = line.partition("\t")
+            if about.startswith(LINK):
+                leads = self._project.git("cat-file", "blob", about.split(" ")[2])
+                target = os.path.normpath(os.path.join(os.path.dirname(path), leads))  # noqa: PTH118, PTH120 - of git's paths
+                if not target.startswith(("..", "/")):
+                    found[path] = target
+        return found
 
     def _mode(self, path: str) -> str:
         return LINK if (self._project.root / path).is_symlink() else ""

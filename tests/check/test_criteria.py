@@ -262,6 +262,39 @@ def test_of_many_files_one_is_named_and_the_others_are_counted(project: Project,
     assert judged_by(perf)["differences"] == ["the benchmark bench/0.py and 29 more files"]
 
 
+def test_a_changed_file_is_named_before_new_ones(project: Project, perf: Perf) -> None:
+    rules = JOB + 'workloads = ["in.txt"]\n'
+    after = {"bench/a.sh": "", "bench/b.sh": "", "bench/sort.sh": "true # less\n", "perf.toml": rules}
+    changed(project, {"perf.toml": rules, "bench/sort.sh": "true\n"}, after)
+    assert judged_by(perf)["differences"] == ["the benchmark bench/sort.sh and 2 more files"]
+
+
+def test_rules_without_effect_hide_nothing_that_has_one(project: Project, perf: Perf) -> None:
+    ignored = "".join(f'[[check]]\njob = "j{number}"\n' for number in range(5))
+    changed(project, {"perf.toml": JOB}, {"perf.toml": 'build = ["true"]\n' + JOB + ignored})
+    (said,) = judged_by(perf)["differences"]  # type: ignore[misc]
+    assert str(said).startswith("perf.toml (build; new [[check]]")
+
+
+@pytest.mark.parametrize(
+    ("link", "leads", "path", "rules", "words"),
+    [
+        ("bench", "shared", "shared/n.txt", 'overlay = ["bench"]\n' + JOB, "the overlay shared/n.txt"),
+        ("in.txt", "real/in.txt", "real/in.txt", JOB + 'workloads = ["in.txt"]\n', "the workload real/in.txt"),
+        ("bench/sort.sh", "../src/sort.sh", "src/sort.sh", JOB, "the benchmark src/sort.sh"),
+        ("bench/other.sh", "../src/other.sh", "src/other.sh", JOB, "the benchmark src/other.sh"),
+    ],
+)
+def test_what_a_link_leads_to_is_what_the_link_is(
+    project: Project, perf: Perf, link: str, leads: str, path: str, rules: str, words: str
+) -> None:
+    project.write(path, "1")
+    (project.root / link).parent.mkdir(exist_ok=True)
+    (project.root / link).symlink_to(leads)
+    changed(project, {"perf.toml": rules}, {path: "2"})
+    assert words in judged_by(perf)["differences"]  # type: ignore[operator]
+
+
 def test_uncommitted_files_are_named_where_they_are_the_target(project: Project, perf: Perf, tmp_path: Path) -> None:
     runs = f'env = {{ RUNS = "{tmp_path}/runs" }}\n'
     script = 'printf \'{"uid": "a", "wall": 0.1%s}\\n\' $(($$ % 10)) >> "$PERFVCS_SAMPLES"\n'
