@@ -23,6 +23,7 @@ from perfvcs.errors import CURES, UsageError, disk_is_full
 from perfvcs.launcher.preparation import CommandFailed, run
 from perfvcs.measure import pythons
 from perfvcs.measure.held import Held, User
+from perfvcs.measure.inputs import Named, is_editable, named, options
 from perfvcs.measure.interpreter import Interpreter
 from perfvcs.measure.pythons import InstallError
 
@@ -31,8 +32,9 @@ SOURCE_OPTIONS = SWITCHES | {"-i", "-f", "--index-url", "--extra-index-url", "--
 SOURCE_OPTIONS |= {"--index", "--default-index"}  # of uv
 # variables of pip and uv that would lead them out of the virtual environment
 ASTRAY = re.compile(
-    "PIP_(TARGET|PREFIX|ROOT|REQUIRE_VIRTUALENV|PYTHON)|UV_(SYSTEM_PYTHON|PYTHON|TARGET|PREFIX)|VIRTUAL_ENV|PYTHONHOME|PYTHONPATH"
+    "PIP_(TARGET|PREFIX|ROOT|EDITABLE|REQUIRE_VIRTUALENV|PYTHON)|UV_(SYSTEM_PYTHON|PYTHON|TARGET|PREFIX)|VIRTUAL_ENV|PYTHONHOME|PYTHONPATH"
 )
+EDITABLE = "an editable install would change with the worktree: leave -e out"
 _LIST = """
 import importlib.metadata, json
 found = ((one.metadata["Name"], one.version) for one in importlib.metadata.distributions())
@@ -53,13 +55,17 @@ class Recipe:
     requires: tuple[str, ...]
     packages: tuple[str, ...]
     content: str | None
+    settings: str
     env: Mapping[str, str]
     timeout: float
 
     def __post_init__(self) -> None:
-        for word in (*self.requires, *self.install, *self.packages):
-            if word in ("-e", "--editable") or word.startswith(("-e ", "--editable=")):
-                raise UsageError("[python] install: an editable install would change with the worktree: leave -e out")
+        if any(is_editable(option) for option, _ in options(self._words)):
+            raise UsageError(f"[python] install: {EDITABLE}")
+
+    @property
+    def _words(self) -> tuple[str, ...]:
+        return (*self.requires, *self.install, *self.packages)
 
     @property
     def uv(self) -> str | None:
@@ -71,11 +77,20 @@ class Recipe:
         """How the names of its environments begin."""
         return f"py{self.interpreter.version}"
 
-    def name(self, folder: Path) -> str:
-        """The recipe's own name; the folder of all is a part of it: environments know where they are."""
-        content = self.content if self.install else None
+    def reads(self) -> Named:
+        """The files that the installation reads; the checkout, if anything is installed from there."""
+        found = named(self._words, self.worktree, self.env)
+        return found._replace(checkout=found.checkout or bool(self.install))
+
+    def name(self, folder: Path, reads: Named) -> str:
+        """The recipe's own name, by all that decides what is installed.
+
+        The folder of all is a part of it: environments know where they are.
+        """
+        content = self.content if reads.checkout else None
         installer = "uv" if self.uv else "pip"
-        return self.named(self.prefix, folder, self.install, self.requires, self.packages, installer, content)
+        words = self.install, self.requires, self.packages
+        return self.named(self.prefix, folder, *words, installer, content, self.settings, reads.elsewhere)
 
     def named(self, prefix: str, *parts: object) -> str:
         """A name for what the interpreter and these parts decide."""
@@ -100,7 +115,10 @@ class Recipe:
         with TemporaryFile() as listing:
             self._run([str(held.python), "-I", "-c", _LIST], held, listing)
             listing.seek(0)
-            return list(map(str, json.load(listing)))
+            found = list(map(str, json.load(listing)))
+        if name := _editable(held.folder):
+            raise InstallError(f"{name} in a virtual environment is an editable install: {EDITABLE}")
+        return found
 
     @contextmanager
     def _installer(self, held: Held, user: User) -> Iterator[tuple[list[str], list[str]]]:
@@ -173,6 +191,20 @@ class Recipe:
             cure = f": {CURES[errno.ENOSPC]}; `perf gc` removes environments beyond [python] keep"
         number = self.interpreter.version
         return InstallError(f"the virtual environment for Python {number} could not be made: {error}{cure}")
+
+
+def _editable(folder: Path) -> str:
+    """The first distribution in an environment that is used where its sources are; empty if none is.
+
+    It may be a list of requirements, or the settings of the installer, that asked for it.
+    """
+    for path in folder.glob("lib*/*/site-packages/*.dist-info/direct_url.json"):
+        with suppress(OSError, ValueError, RecursionError, KeyError, TypeError):
+            about = json.loads(path.read_bytes())
+            inside = about["url"].startswith(folder.as_uri() + "/")
+            if about["dir_info"]["editable"] and not inside:
+                return path.parent.name.partition("-")[0]
+    return next((path.stem for path in folder.glob("lib*/*/site-packages/*.egg-link")), "")
 
 
 def _module(python: Path | str, name: str) -> list[str]:

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 import msgspec
 
-from perfvcs.environment import RECORDED, RECORDED_OF_BUILDS, clean, compiler
+from perfvcs.environment import clean, compiler
 from perfvcs.environment.variables import secrets
 from perfvcs.errors import PerfError, UsageError, system_reason
 from perfvcs.git.changes import WorkingChanges, untracked
@@ -24,6 +24,7 @@ from perfvcs.git.worktree import checkout
 from perfvcs.jobs.config import Config, PythonTable, seconds
 from perfvcs.launcher.preparation import CommandFailed, run
 from perfvcs.measure.builds import Builds, key_of, wrapped
+from perfvcs.measure.inputs import variables
 from perfvcs.measure.product import Product
 from perfvcs.measure.pythons import PYTHONS_FOLDER, prune
 from perfvcs.measure.virtualenv import VirtualEnvironment, environment
@@ -114,10 +115,12 @@ def prepare(
     log = home / "log" / f"build-{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
+    content = None if own is not None or lacks else _content_key(project, config, version, source)
+    settings = _settings(config, env)
+    made_from = key_of(content, settings, config.build, tuple(flags), str(folder))  # a build may know its place
     if config.build:
         # a build without all of its sources is not kept
-        may_keep = version.is_commit and not once and not lacks
-        kept = _kept(project, config, version, folder, flags, source, env) if may_keep else None
+        kept = made_from if version.is_commit and not once and content is not None else None
         if kept is None or not (builds := Builds(home)).restore(kept, folder):
             try:
                 _build_all(config, folder, env, flags, home, log)
@@ -130,12 +133,11 @@ def prepare(
         _note_artefacts(home, config, version.commit, folder, laid, stack)
     pythons: dict[str, VirtualEnvironment] = {}
     if config.python is not None:
-        base = version.dirty if version.product and version.product.folder else project.tree(version.commit)
-        some = [] if config.submodules is True else [str(config.submodules)]
-        content = None if own is not None or lacks else " ".join([base or "", *source.values(), *some])
+        if config.build and content is not None:
+            content = None if once else made_from
         shared = home / PYTHONS_FOLDER
         stack.callback(prune, shared, config.python.keep)  # once those made here are released
-        pythons = _pythons(config.python, version.packages, shared, folder, content, env, stack)
+        pythons = _pythons(config.python, version.packages, shared, folder, content, settings, env, stack)
     return Site(folder, env, pythons, source, bool(config.build), tuple(lacks))
 
 
@@ -153,25 +155,17 @@ def _note_artefacts(home: Path, config: Config, commit: str, folder: Path, laid:
     stack.callback(note)
 
 
-def _kept(
-    project: Project, config: Config, version: Version, folder: Path, flags: Sequence[str], source: Mapping[str, str],
-    env: Mapping[str, str],
-) -> str:  # fmt: skip
-    """The key of a build. It may know its own place, so that this is a part of it."""
+def _content_key(project: Project, config: Config, version: Version, source: Mapping[str, str]) -> str:
+    """The key of the files in a checkout, before anything is built there."""
+    laid_out = version.product and version.product.folder
+    base = version.dirty if laid_out else project.tree(version.commit)
+    return key_of(base, sorted(source.items()), str(config.submodules))
+
+
+def _settings(config: Config, env: Mapping[str, str]) -> str:
+    """The key of what else builds and installations obey: their variables, and the compiler's version."""
     compiled = compiler(env.get("CC", "cc"), env.get("PATH", os.defpath))
-    variables = {
-        name: value for name, value in env.items() if name in RECORDED + RECORDED_OF_BUILDS or name in ("CC", "CXX", "PATH")
-    }
-    tree = project.tree(version.commit)
-    return key_of(
-        tree,
-        config.build,
-        tuple(flags),
-        sorted({**source, "submodules": str(config.submodules)}.items()),
-        sorted((variables | config.env).items()),
-        compiled,
-        str(folder),
-    )
+    return key_of(variables(env, config.env), compiled)
 
 
 def _build_all(config: Config, folder: Path, env: Mapping[str, str], flags: Sequence[str], home: Path, log: Path) -> None:
@@ -193,8 +187,8 @@ def _reporting(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def _pythons(
-    table: PythonTable, packages: Sequence[str], home: Path, origin: Path, content: str | None, env: Mapping[str, str],
-    stack: ExitStack,
+    table: PythonTable, packages: Sequence[str], home: Path, origin: Path, content: str | None, settings: str,
+    env: Mapping[str, str], stack: ExitStack,
 ) -> dict[str, VirtualEnvironment]:  # fmt: skip
     """A virtual environment per interpreter that perf.toml asks for, held as long as ``stack``."""
     from perfvcs.measure.interpreter import find
@@ -210,6 +204,7 @@ def _pythons(
                 requires=table.requires,
                 packages=packages,
                 content=content,
+                settings=settings,
                 env=env,
             )
         )

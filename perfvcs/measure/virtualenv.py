@@ -32,7 +32,7 @@ class VirtualEnvironment:
     def __init__(self, home: Path, recipe: Recipe) -> None:
         self.home, self.recipe, self.who = home, recipe, ""
         self.notes: dict[str, None] = {}
-        self._held = self._open(alone=recipe.content is None and bool(recipe.install))
+        self._held = self._open()
 
     @property
     def interpreter(self) -> Interpreter:
@@ -69,8 +69,7 @@ class VirtualEnvironment:
         """
         if not self._held.enter(self):
             lost, before = self._held, self.installed
-            # what is installed from the site's folder, in which it was measured, is for nobody else
-            self._held = self._open(alone=bool(self.recipe.install))
+            self._held = self._open(measured=True)
             self.notes[lost.spoilt] = None
             lost.release(self)
             if self.installed != before:
@@ -97,21 +96,25 @@ class VirtualEnvironment:
         """The site has ended."""
         self._held.release(self)
 
-    def _open(self, *, alone: bool) -> Held:
+    def _open(self, *, measured: bool = False) -> Held:
         """The environment that the recipe, or the same content, leads to, or a new one.
 
-        With ``alone`` it is a new one, for nobody else.
+        What is installed from a folder of unknown content, such as one that was ``measured`` in,
+        is for nobody else.
         """
         home, recipe = self.home, self.recipe
         try:
             home.mkdir(parents=True, exist_ok=True)
             with pythons.locked(home, recipe.timeout):
-                name = recipe.name(home)
+                reads = recipe.reads()
+                alone = reads.checkout and (measured or recipe.content is None)
+                name = recipe.name(home, reads)
                 if not alone and (found := pythons.made_from(home, name, self)):
                     return found
                 with pythons.making(home, recipe.prefix, self) as made:
                     about = {"installed": recipe.make(made, self)}
-                    if alone:
+                    # what changed meanwhile, elsewhere, is not what the name says
+                    if alone or recipe.reads().elsewhere != reads.elsewhere:
                         made.seal(about, keep=False)
                         return made
                     found = self._shared(made, about | {"content": _content(made.folder)})
@@ -144,18 +147,20 @@ def environment(
     requires: Sequence[str] = (),
     packages: Sequence[str] = (),
     content: str | None,
+    settings: str = "",
     env: Mapping[str, str],
     timeout: float = INSTALL_TIMEOUT,
 ) -> Iterator[VirtualEnvironment]:
     """The virtual environment below ``folder`` in which ``requires``, then ``install``, are installed; options are passed on.
 
     ``packages`` are requirements that are installed last and without their dependencies, whatever the others ask for.
-    ``install`` names what is built from ``worktree``, whose content has the id ``content`` (git's tree); None means that it has
-    none, so that nothing is reused. ``env`` is the environment of the commands, ``timeout`` in seconds is for each of them, and
-    for waiting while another process makes one. Nobody removes it as long as the context lasts.
+    ``install`` names what is built from ``worktree``, whose content has the id ``content``; None means that it has
+    none, so that nothing is reused. ``settings`` stands for what else installations obey. ``env`` is the environment of the commands,
+    ``timeout`` in seconds is for each of them, and for waiting while another process makes one. Nobody removes it as long as the
+    context lasts.
     Raises InstallError, UsageError.
     """
-    recipe = Recipe(interpreter, worktree, tuple(install), tuple(requires), tuple(packages), content, env, timeout)
+    recipe = Recipe(interpreter, worktree, tuple(install), tuple(requires), tuple(packages), content, settings, env, timeout)
     found = VirtualEnvironment(folder.absolute(), recipe)
     try:
         yield found

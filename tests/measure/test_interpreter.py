@@ -348,7 +348,7 @@ def envs(tmp_path: Path, interpreter: Interpreter, once: Once) -> Path:
         held = Held(found / used.name, os.open(found, os.O_RDONLY), [somebody := Somebody()])
         stack.callback(held.release, somebody)
         held.seal({"elsewhere": True})
-        recipe = Recipe(interpreter, found, (), (), (), None, ENV, 1.0)
+        recipe = Recipe(interpreter, found, (), (), (), None, "", ENV, 1.0)
         remember(held, recipe.named(f"pip{interpreter.version}", found))
     return found
 
