@@ -11,7 +11,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,10 +19,13 @@ from typing import Any, NamedTuple, Protocol
 
 from perfvcs.system import disk
 from perfvcs.system.disk import remove
+from perfvcs.text.words import listed
 
 SEAL = ".seal"  # in an environment
 COMPLETE = ".complete"  # beside it, written last: without it, it is the remains of a crash
 BYTECODE = "__pycache__"
+ALONE = "it keeps that one, and others get another"
+ANEW = "it is made anew"
 TICK = 0.02  # seconds, two ticks of the clock for stamps: what is written later has other ones
 # by path below a folder: type and mode; of what is not a folder also size, times (ns) and inode
 Stamps = dict[str, list[int]]
@@ -54,7 +57,8 @@ class Held:
 
     Its users take turns. What one adds is seen by this one only: it is put aside while others run.
     Who changes what was there before keeps the environment alone (``spoilt`` says so), and it goes
-    in the end.
+    in the end. What the users of other environments write into this one is nobody's: it is seen
+    before the next turn, since that does not begin with what the last one left.
     """
 
     folder: Path
@@ -63,8 +67,13 @@ class Held:
     about: dict[str, Any] = field(default_factory=dict)
     sealed: Stamps = field(default_factory=dict)
     spoilt: str = ""
-    _present: User | None = None  # who ran last
+    _present: User | None = None  # who ran here last
+    _left: Stamps = field(default_factory=dict)  # what there was after that
+    _others: dict[str, None] = field(default_factory=dict)  # who ran elsewhere since
     _added: dict[User, list[str]] = field(default_factory=dict)  # what is aside
+
+    def __post_init__(self) -> None:
+        self._left = self.sealed
 
     @property
     def python(self) -> Path:
@@ -78,52 +87,62 @@ class Held:
         """
         time.sleep(TICK)
         self.about, self.sealed = about, stamps(self.folder)
+        self._left = self.sealed
         if keep:
             size = sum(path.lstat().st_blocks * 512 for path in self.folder.rglob("*"))
             disk.write(self.folder / SEAL, json.dumps(self.sealed).encode())
             disk.write(self.folder / COMPLETE, json.dumps(about | {"bytes": size}).encode())
 
     def enter(self, user: User) -> bool:
-        """Make it what ``user`` left; False where another one has spoilt it."""
-        if self._present is user:
+        """Make it what ``user`` left; False where that is no longer known, or another has spoilt it."""
+        if (self, user) in _turn:
             return True
+        rest()
         try:
-            if self._present is not None:
-                self._put_aside(self._present, self.examine(self._present).added)
-            if not self.spoilt:
-                self._put_back(user)
+            self._take_out(user)
+            if self._present is not user and not self.spoilt:
+                self._swap(user)
         except OSError as error:
             who = (self._present or user).who
-            self._spoil(f"{who} left {error.filename}, which cannot be moved, in a virtual environment")
-        if self.spoilt:
+            self._spoil(f"{who} left {error.filename}, which cannot be moved, in a virtual environment: {ALONE}")
+        if self.spoilt and self._present is not user:
             return False
-        self._present = user
+        self._present, self._others = user, {}
+        for held in _held.values():
+            if held is not self:
+                held._others[user.who] = None
+        _turn.append((self, user))
         return True
 
-    def examine(self, user: User) -> Difference:
-        """What ``user``, if it is the one who ran last, has added and changed.
+    def examine(self, user: User) -> None:
+        """The turn of ``user``, if it is the one who ran last, has ended: note what it has added and changed.
 
         A note says so unless it is compiled Python.
         """
-        if self._present is not user:
-            return Difference([], [])
-        found = difference(self.sealed, stamps(self.folder, within=self.sealed))
+        if (self, user) not in _turn:
+            return
+        _turn.clear()
+        self._left = stamps(self.folder)
+        found = difference(self.sealed, self._left)
         if found.changed and not self.spoilt:
-            self._spoil(f"{user.who} changed {found.changed[0]} in a virtual environment")
+            self._spoil(f"{user.who} changed {found.changed[0]} in a virtual environment: {ALONE}")
             user.notes[self.spoilt] = None
         seen = [name for name in found.added if BYTECODE not in name.split("/")]
         if seen and not any(" wrote " in note for note in user.notes):
             wrote = f"{user.who} wrote {seen[0]} into a virtual environment"
             user.notes[f"{wrote}: only its own executions see that"] = None
-        return found
 
     def release(self, user: User) -> None:
         """A user ends; after the last one, the environment is what it was, or goes."""
+        self.examine(user)
         self.users.remove(user)
-        if self._present is user:
-            for name in self.examine(user).added:
+        if self.sealed and (self._present is user or not self.users):
+            found = difference(self.sealed, stamps(self.folder))
+            for name in topmost(found.added, self.sealed):
                 remove(self.folder / name)
-            self._present = None
+            if found.changed and not self.spoilt:
+                self._spoil(f"{found.changed[0]} in a virtual environment was changed: {ANEW}")
+            self._present, self._left = None, self.sealed
         self._added.pop(user, None)
         if self.users:
             return
@@ -140,28 +159,58 @@ class Held:
 
     def _spoil(self, why: str) -> None:
         self.drop()
-        self.spoilt = f"{why}: it keeps that one, and others get another"
+        self.spoilt = why
 
-    def _put_aside(self, user: User, names: list[str]) -> None:
-        for number, name in enumerate(names):
-            place = self._place(user, number)
+    def _take_out(self, user: User) -> None:
+        """Take out what others wrote since somebody ran here; where they changed something, it is for nobody."""
+        found = difference(self._left, stamps(self.folder))
+        by = f"by what was installed or ran before it ({listed([*self._others])})"
+        if not self._others:
+            by = "by what was built or installed before it"
+        if found.changed:
+            self._present = None
+            self._spoil(f"{found.changed[0]} in a virtual environment was changed {by}: {ANEW}")
+            return
+        for name in topmost(found.added, self._left):
+            remove(self.folder / name)
+        if found.added and not any(" was written into " in note for note in user.notes):
+            wrote = f"{found.added[0]} was written into the virtual environment of {user.who} {by}"
+            user.notes[f"{wrote}: it was removed before that ran"] = None
+
+    def _swap(self, user: User) -> None:
+        """Put aside what the one who ran last has added, and put back what ``user`` has."""
+        added, own = self._additions(), self._added.pop(user, [])
+        for number, name in enumerate(added):
+            place = self._place(self._present, number)
             place.parent.mkdir(parents=True, exist_ok=True)
             (self.folder / name).rename(place)
-        self._added[user] = names
-
-    def _put_back(self, user: User) -> None:
-        for number, name in enumerate(self._added.pop(user, [])):
+        if self._present:
+            self._added[self._present] = added
+        for number, name in enumerate(own):
             self._place(user, number).rename(self.folder / name)
+        if added or own:
+            self._left = stamps(self.folder)
 
-    def _place(self, user: User, number: int) -> Path:
+    def _additions(self) -> list[str]:
+        return topmost(difference(self.sealed, self._left).added, self.sealed)
+
+    def _place(self, user: User | None, number: int) -> Path:
         return aside(self.folder) / str(id(user)) / str(number)
 
 
 _held: dict[Path, Held] = {}  # as the kernel's locks: what this process holds
+_turn: list[tuple[Held, User]] = []  # whose turn it is, or was and nobody's since
+
+
+def rest() -> None:
+    """Nobody's turn: what is written from now on is not what the last one wrote."""
+    for held, user in tuple(_turn):
+        held.examine(user)
 
 
 def begin(place: Path, user: User) -> Held:
     """An empty folder for an environment, held for ``user``; its path was never another one's."""
+    rest()
     place.mkdir()
     descriptor = lock(place)
     assert descriptor is not None
@@ -252,6 +301,16 @@ def difference(sealed: Mapping[str, list[int]], found: Mapping[str, list[int]]) 
         return Difference([], [])
     changed = [name for name, stamp in sealed.items() if found.get(name) != stamp]
     return Difference(sorted(found.keys() - sealed.keys()), sorted(changed))
+
+
+def topmost(names: Iterable[str], within: Container[str]) -> list[str]:
+    """The paths that are directly in the folders of others.
+
+    >>> topmost(["lib/a", "lib/a/b"], {"lib": [1]})
+    ['lib/a']
+    """
+    folders = ((name, name.rpartition("/")[0]) for name in names)
+    return [name for name, folder in folders if not folder or folder in within]
 
 
 def aside(folder: Path) -> Path:

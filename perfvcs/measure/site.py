@@ -24,6 +24,7 @@ from perfvcs.git.worktree import checkout
 from perfvcs.jobs.config import Config, PythonTable, seconds
 from perfvcs.launcher.preparation import CommandFailed, run
 from perfvcs.measure.builds import Builds, key_of, wrapped
+from perfvcs.measure.held import rest
 from perfvcs.measure.inputs import variables
 from perfvcs.measure.product import Product
 from perfvcs.measure.pythons import PYTHONS_FOLDER, prune
@@ -115,6 +116,7 @@ def prepare(
     log = home / "log" / f"build-{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
+    rest()  # what a build does to environments is not what ran before
     content = None if own is not None or lacks else _content_key(project, config, version, source)
     settings = _settings(config, env)
     made_from = key_of(content, settings, config.build, tuple(flags), str(folder))  # a build may know its place

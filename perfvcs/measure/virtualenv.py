@@ -64,9 +64,10 @@ class VirtualEnvironment:
     def enter(self, who: str) -> None:
         """Make it ready for an execution: nothing of what other sites wrote into it is there.
 
-        Where one has changed what was installed, this site gets another environment. Raises
+        Where they have changed what was installed, this site gets another environment. Raises
         CollectError, InstallError.
         """
+        self.who = who
         if not self._held.enter(self):
             lost, before = self._held, self.installed
             self._held = self._open(measured=True)
@@ -77,7 +78,6 @@ class VirtualEnvironment:
                     f"{lost.spoilt}, in which {_differing(before, self.installed)} differs: pin versions in [python]"
                 )
             self._held.enter(self)
-        self.who = who
         self.require()
 
     def require(self) -> None:

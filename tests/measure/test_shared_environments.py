@@ -33,8 +33,8 @@ WORK = """
 import os, pathlib, shutil, sys, sysconfig
 top, site = pathlib.Path(sys.prefix), pathlib.Path(sysconfig.get_paths()["purelib"])
 assert "/.perf/python/py" in sys.prefix, "it must never write into another Python than its environment's"
-files = [path for path in sorted(top.rglob("*")) if path.is_file() and not path.is_symlink()]
-texts = [path.read_bytes().replace(top.name.encode(), b"") for path in files if path.suffix != ".pyc" and path.name[0] != "."]
+files = [path for path in sorted(top.rglob("*")) if path.is_file() and not path.is_symlink() and path.name[0] != "."]
+texts = [path.read_bytes().replace(top.name.encode(), b"") for path in files if path.suffix != ".pyc"]
 seen = sum(map(sum, texts)) + 1000 * len(files)
 with open(os.environ["PERFVCS_SAMPLES"], "a") as file:
     file.write('{"metric": "seen", "unit": "B", "better": "lower"}\\n')
@@ -126,6 +126,66 @@ def test_who_changes_what_was_installed_keeps_it_alone(
     assert other != kept
     perf("collect", clean)
     assert seen(clean) == [before] * 3 and environments(project) == [other]
+
+
+OTHERS = """
+for other in pathlib.Path(sys.prefix).parent.glob("py*/lib/python*/site-packages"):
+    {write}
+"""
+INTO_OTHERS = {
+    "an addition": '(other / "slow.pth").write_text("import time; time.sleep(0.1)\\n")',
+    "a change": 'path = other / "library.py"; path.write_text(path.read_text().replace("1", "2"))',
+    "a module beside what the other one adds": 'os.makedirs(other / "own", exist_ok=True); (other / "own/x.py").touch()',
+}
+
+
+@pytest.mark.parametrize("way", INTO_OTHERS.keys())
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.usefixtures("tools")
+def test_what_a_revision_writes_into_the_environments_of_others_is_never_measured_there(
+    way: str, order: int, project: Project, perf: Callable[..., Said]
+) -> None:
+    """Their libraries differ, so that each has its own; the innocent one is not blamed."""
+    project.configure('cmd = "python work.py"\nexecutions = 4', top='[python]\ninstall = ["."]')
+    keeps = 'os.makedirs(site / "own", exist_ok=True); (site / "own/mine.py").touch()\n'
+    clean = project.commit("clean", **{"work.py": WORK + keeps, "library.py": "VALUE = 1\n"})
+    work = WORK + OTHERS.format(write=INTO_OTHERS[way])
+    writer = project.commit("writer", **{"work.py": work, "library.py": "VALUE = 1 + 0\n"})
+    perf("collect", clean)
+    before = seen(clean)
+    assert before[0] != before[1] and len({*before[1:]}) == 1  # it sees what it has added itself
+    said = perf("collect", *[clean, writer][::order])
+    if way == "a change":
+        assert {*seen(clean)} <= {*before} and "wasmadeanew" not in words(said)
+        assert f"wasinstalledorranbeforeit(workon{writer[:10]}):itismadeanew" in words(said)
+    else:
+        assert seen(clean) == before
+        assert f"environmentofworkon{clean[:10]}bywhatwasinstalledorranbeforeit(workon{writer[:10]}" in words(said)
+    assert f"workon{clean[:10]}changed" not in words(said)
+    perf("collect", clean)
+    assert seen(clean) == before
+    assert not [path for path in environments(project) if list(path.glob("lib/python*/site-packages/slow.pth"))]
+
+
+@pytest.mark.parametrize("way", ["an addition", "a change"])
+def test_what_an_installation_writes_into_the_environments_of_others_is_not_measured(
+    way: str, project: Project, tools: Path, perf: Callable[..., Said]
+) -> None:
+    installer = (tools / "uv").read_text()
+    more = {
+        "an addition": "echo 'import time' > \"$one/slow.pth\"",
+        "a change": 'echo VALUE = 3 >> "$one/library.py"',
+    }[way]
+    loop = f'for one in "$site"/../../../../py*/lib/python*/site-packages; do {more}; done'
+    (tools / "uv").write_text(installer.replace("shift 7", f"shift 7; [ ! -e poison ] || {loop}"))
+    project.configure('cmd = "python work.py"\nexecutions = 3', top='[python]\ninstall = ["."]')
+    clean = project.commit("clean", **{"work.py": WORK, "library.py": "VALUE = 1\n"})
+    perf("collect", clean)
+    before = seen(clean)
+    writer = project.commit("writer", **{"library.py": "VALUE = 1 + 0\n", "poison": ""})
+    said = perf("collect", clean, writer)
+    assert seen(clean) == before and f"workon{clean[:10]}wrote" not in words(said)
+    assert ("itismadeanew" if way == "a change" else "itwasremovedbeforethatran") in words(said)
 
 
 def test_an_environment_that_was_changed_between_two_commands_is_made_anew(
