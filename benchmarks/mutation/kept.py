@@ -104,7 +104,7 @@ def indexes() -> list[bytes]:
 @cache
 def verdicts() -> list[bytes]:
     """A remembered verdict."""
-    from perfvcs.index.findings import LastVerdicts
+    from perfvcs.index.verdicts import LastVerdicts
 
     path = folder() / "verdicts.db"
     memory = LastVerdicts(path)

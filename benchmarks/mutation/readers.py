@@ -106,7 +106,8 @@ def _ci_report(document: bytes, folder: Path) -> object:  # noqa: ARG001
 
 def _database(name: str) -> Callable[[bytes, Path], object]:
     def read(document: bytes, folder: Path) -> object:
-        from perfvcs.index.findings import Findings, LastVerdicts
+        from perfvcs.index.findings import Findings
+        from perfvcs.index.verdicts import LastVerdicts
 
         path = put(folder, name, document)
         if name == "verdicts.db":

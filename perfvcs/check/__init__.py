@@ -14,8 +14,8 @@ from perfvcs.profile.summary import Measured
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from perfvcs.check.assignment import Rules
     from perfvcs.check.change import Overall
+    from perfvcs.profile.rules import Rules
     from perfvcs.profile.summary import Header
 
 __all__ = [
@@ -57,11 +57,12 @@ def compare(
     rows; ``overall`` adds what each job did as a whole. Raises UsageError for an unknown method or a number out of range.
     """
     from perfvcs.check.answer import settle
-    from perfvcs.check.assignment import Assigned, Rules, assign
+    from perfvcs.check.assignment import Assigned, assign
     from perfvcs.check.matching import match, renamings
     from perfvcs.check.method import prepared
     from perfvcs.check.overall import unreliable
     from perfvcs.check.rows import ProfileRows
+    from perfvcs.profile.rules import Rules
 
     _require(delta is None or (math.isfinite(delta) and delta >= 0), f"delta is {delta}: give a share such as 0.01 for 1 %")
     _require(within is None or within >= 0, f"within is {within}: give a share such as 0.03 for 3 %")

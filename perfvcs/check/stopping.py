@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from perfvcs.check import Change, EarlierSessions, Report, Unit, Word
-    from perfvcs.check.assignment import Rules
     from perfvcs.profile import Profile
+    from perfvcs.profile.rules import Rules
     from perfvcs.profile.summary import Measured
 
 LAST = 0.01  # the level of a report of all that was measured

@@ -16,8 +16,8 @@ import msgspec
 
 from perfvcs import __version__
 from perfvcs.check.answer import criteria
-from perfvcs.check.assignment import RULES_FILE
 from perfvcs.ci.verdict import SourcePlace
+from perfvcs.profile.rules import RULES_FILE
 from perfvcs.text.characters import escaped, shorten, source_lines
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class BenchmarkPlaces:
 
     def __init__(self, repository: Repository, config: Config, baseline: State, target: State) -> None:
         from perfvcs.jobs import matrix
-        from perfvcs.locate.blame.search import of_pair
+        from perfvcs.locate.blame.blames import of_pair
 
         project = repository.project
         self._commands = {cell.label: f"{cell.cmd} {cell.args}" for cell in matrix(config)}

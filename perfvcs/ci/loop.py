@@ -12,7 +12,6 @@ import msgspec
 
 from perfvcs.check.acceptance import is_open
 from perfvcs.check.answer import entries
-from perfvcs.check.assignment import RULES_FILE
 from perfvcs.check.change import JudgedBy, NothingToCompare, Report
 from perfvcs.check.text import benchmark, revision
 from perfvcs.check.text import measure as measured
@@ -20,6 +19,7 @@ from perfvcs.ci.verdict import Alarm, CausesOfUnit, CiVerdict, receipt, word_of
 from perfvcs.environment.variables import hidden
 from perfvcs.errors import PerfError
 from perfvcs.measure.session import CollectFailed
+from perfvcs.profile.rules import RULES_FILE
 from perfvcs.reports.check import Background, Check, measure
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State

@@ -21,8 +21,8 @@ from perfvcs.text.quantity import percent
 from perfvcs.text.words import counted, plural
 
 if TYPE_CHECKING:
-    from perfvcs.check.assignment import Rules
     from perfvcs.check.change import Change, Report
+    from perfvcs.profile.rules import Rules
     from perfvcs.repository import Repository
 
 

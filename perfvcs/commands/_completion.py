@@ -126,8 +126,8 @@ def _revisions(repository: Repository) -> Iterable[str]:
 
 
 def _jobs(repository: Repository) -> Iterable[str]:
-    from perfvcs.check.assignment import RULES_FILE
     from perfvcs.jobs.config import load
+    from perfvcs.profile.rules import RULES_FILE
 
     return (job.name for job in load(repository.project.root / RULES_FILE).job)
 

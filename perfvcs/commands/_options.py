@@ -101,10 +101,10 @@ def present(scheduler: str, root: Path, tls: Tls) -> list[Facts]:
         if tls:
             raise click.UsageError(NEEDS_SCHEDULER)
         return []
-    from perfvcs.check.assignment import RULES_FILE
     from perfvcs.hosts.cluster import connected
     from perfvcs.jobs.config import Config, load
     from perfvcs.measure.progress import shown
+    from perfvcs.profile.rules import RULES_FILE
 
     config = load(root / RULES_FILE) if (root / RULES_FILE).is_file() else Config()
     with shown(quiet=True) as progress, connected(scheduler, config.hosts, tls, progress) as cluster:

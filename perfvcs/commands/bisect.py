@@ -55,12 +55,12 @@ def command(
 
     Exits with 4 if the ends do not differ or several commits remain possible.
     """
-    from perfvcs.check.assignment import RULES_FILE
     from perfvcs.jobs.config import load, seconds
     from perfvcs.locate.bisect.bisection import Asked, bisect, listed
     from perfvcs.locate.bisect.span import TargetFilter, resolved
     from perfvcs.measure.progress import shown
     from perfvcs.measure.request import Request
+    from perfvcs.profile.rules import RULES_FILE
     from perfvcs.reports.bisect import lines, suspected
     from perfvcs.reports.bisectpage import json
     from perfvcs.repository import Repository
@@ -102,11 +102,12 @@ def _blame(repository: Repository, bisection: Bisection, *, wait: bool, silent: 
     named = bisection.outcome.decision.named if bisection.outcome else ()
     if len(named) != 1 or bisection.target is None:
         return
-    from perfvcs.check.assignment import RULES_FILE
     from perfvcs.jobs.config import load
+    from perfvcs.locate.blame.blames import store
     from perfvcs.locate.blame.comparison import BlameMetric
-    from perfvcs.locate.blame.search import BlameRequest, blame, store
+    from perfvcs.locate.blame.search import BlameRequest, blame
     from perfvcs.measure.progress import shown
+    from perfvcs.profile.rules import RULES_FILE
     from perfvcs.reports.blame import lines
 
     a, b = bisection.span.commits[named[0] - 1], bisection.span.commits[named[0]]

@@ -44,7 +44,8 @@ def command(
     By default, B is HEAD, A is its parent, and BENCHMARK is the job that changed most. Counts both versions function by function,
     reverts the change of the most suspect function, and measures that version too.
     """
-    from perfvcs.locate.blame.search import BlameRequest, asked, blame, load, store
+    from perfvcs.locate.blame.blames import asked, load, store
+    from perfvcs.locate.blame.search import BlameRequest, blame
     from perfvcs.measure.progress import shown
     from perfvcs.reports.blame import json, lines, sarif
     from perfvcs.repository import Repository
@@ -56,9 +57,9 @@ def command(
     if stored:
         found = load(repository, a, b, benchmark)
     else:
-        from perfvcs.check.assignment import RULES_FILE
         from perfvcs.jobs.config import load as configuration
         from perfvcs.jobs.config import seconds
+        from perfvcs.profile.rules import RULES_FILE
 
         request = BlameRequest(a, b, benchmark, metric, delta / 100, seconds(budget, "--budget"), prove=not no_proof, wait=wait)  # type: ignore[arg-type]
         with shown(quiet=quiet or as_json or as_sarif) as progress:

@@ -155,10 +155,10 @@ def _measured(
     within: float | None, select: int | None, tls: Tls,
 ) -> Check:  # fmt: skip
     """The check after measuring; what that takes is imported only here."""
-    from perfvcs.check.assignment import RULES_FILE
     from perfvcs.jobs.config import load
     from perfvcs.measure.progress import shown
     from perfvcs.measure.request import Request
+    from perfvcs.profile.rules import RULES_FILE
     from perfvcs.reports.check import measure
 
     request = Request(**asked)  # type: ignore[arg-type]
@@ -183,10 +183,10 @@ def _audit(
     tls: Tls, other: bool,
 ) -> None:  # fmt: skip
     """Measure one revision against itself, and print what all such measurements show."""
-    from perfvcs.check.assignment import RULES_FILE
     from perfvcs.jobs.config import load
     from perfvcs.measure.progress import shown
     from perfvcs.measure.request import Request
+    from perfvcs.profile.rules import RULES_FILE
     from perfvcs.reports.audit import audit, measure
     from perfvcs.repository import Repository
 

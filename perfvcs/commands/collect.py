@@ -70,13 +70,13 @@ def command(
     several are measured in turns. A command after -- is measured instead of the jobs in perf.toml, on HEAD in the working tree as
     it stands. An interrupted session keeps its complete blocks.
     """
-    from perfvcs.check.assignment import RULES_FILE
     from perfvcs.git.project import Project
     from perfvcs.jobs.config import load, single
     from perfvcs.measure.announcement import choose
     from perfvcs.measure.campaign import collect, resume
     from perfvcs.measure.progress import shown
     from perfvcs.measure.request import Request
+    from perfvcs.profile.rules import RULES_FILE
     from perfvcs.reports.text import stored
     from perfvcs.repository import Repository
 

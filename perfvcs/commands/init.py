@@ -78,8 +78,8 @@ def _adopt(project: Project) -> None:
 
 def _configure(repository: Repository, *, attempt: bool) -> None:
     """Write perf.toml unless it is there; a link there, even one to nothing, is left alone."""
-    from perfvcs.check.assignment import RULES_FILE
     from perfvcs.jobs.proposals import placeholder, proposals
+    from perfvcs.profile.rules import RULES_FILE
     from perfvcs.system.disk import write
     from perfvcs.text.characters import shorten
 

@@ -29,10 +29,10 @@ def command(*, delta: float, budget: str, quiet: bool, as_json: bool, **asked: o
 
     Plants one slowdown at a time, in a checkout beside the working tree, in functions that a benchmark runs, costly functions first.
     """
-    from perfvcs.check.assignment import RULES_FILE
     from perfvcs.jobs.config import load, seconds
     from perfvcs.locate.blame.guard import GuardRequest, guard
     from perfvcs.measure.progress import shown
+    from perfvcs.profile.rules import RULES_FILE
     from perfvcs.reports.select import json, lines
     from perfvcs.repository import Repository
 

@@ -10,8 +10,6 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 
 from perfvcs.errors import NO_SPACE, UsageError
-from perfvcs.exchange.mirror import Mirror
-from perfvcs.exchange.sharing import unpushed
 from perfvcs.formats import encode, encode_all, suffixes, together
 from perfvcs.repository.lookup import series_of
 from perfvcs.system import disk
@@ -97,6 +95,8 @@ def write_bundle(repository: Repository, names: tuple[str, ...], jobs: tuple[str
 
     Raises UsageError where there are none, where the file is there already, unless ``force`` holds, and where it cannot be written.
     """
+    from perfvcs.exchange.mirror import Mirror
+
     if path.exists() and not force:
         raise UsageError(f"{path} already exists: --force overwrites it")
     blobs = _chosen(repository, names, jobs)
@@ -118,6 +118,8 @@ def write_bundle(repository: Repository, names: tuple[str, ...], jobs: tuple[str
 
 def _chosen(repository: Repository, names: tuple[str, ...], jobs: tuple[str, ...]) -> Mapping[str, str]:
     """The blobs of the profiles that are to be handed over, by their paths."""
+    from perfvcs.exchange.sharing import unpushed
+
     if not names and not jobs:
         if not (blobs := unpushed(repository)):
             raise UsageError("nothing to export: the remote has everything; name revisions to export them anyway")

@@ -11,8 +11,6 @@ from math import isfinite, log1p
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.acceptance import Acceptance, Move, ruling
-from perfvcs.check.case import differences, redefined
-from perfvcs.environment.host import changes
 from perfvcs.history.finding import CurveLevels, Finding, Newest, Noisier, Switching, described, direction, level, relative
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
 from perfvcs.index.findings import Found, Given
@@ -45,6 +43,8 @@ def successions(lines: Mapping[int, Line], courses: Mapping[int, Course]) -> dic
 
 def difference(old: Line, new: Line) -> str:
     """In words, what keeps two lines from being one."""
+    from perfvcs.check.case import differences, redefined
+
     return "; ".join(filter(None, (differences(old, new), redefined(old, new)))) or "the job was redefined"
 
 
@@ -88,6 +88,8 @@ def meanwhile(repository: Repository, findings: Sequence[Finding]) -> Mapping[in
 
     Findings without any such change are left out. A change that makes measurements incomparable begins a new series instead.
     """
+    from perfvcs.environment.host import changes
+
     asked = [
         (commit, finding.line.job.key, finding.line.environment.fingerprint)
         for finding in findings

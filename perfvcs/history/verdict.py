@@ -21,10 +21,10 @@ from perfvcs.system.children import shared
 from perfvcs.text.quantity import at_sizes
 
 if TYPE_CHECKING:
-    from perfvcs.check.assignment import Rules
     from perfvcs.check.sessions import Centres, EarlierSessions, Unit
     from perfvcs.index.lines import Line
     from perfvcs.profile import Profile
+    from perfvcs.profile.rules import Rules
     from perfvcs.profile.summary import Header, Measured
 
 VERSION = 4  # of what is kept

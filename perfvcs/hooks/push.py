@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfvcs.check.assignment import RULES_FILE
 from perfvcs.git.command import GitError, environment
 from perfvcs.git.project import Project
 from perfvcs.measure.announcement import RunningSession, running
 from perfvcs.measure.progress import Progress
+from perfvcs.profile.rules import RULES_FILE
 from perfvcs.system.lock import LOCK_POLL
 
 EXIT_DEGRADED, EXIT_OPEN = 3, 4  # exit statuses of `perf check`

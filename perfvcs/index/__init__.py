@@ -12,7 +12,6 @@ import msgspec
 
 from perfvcs.index.database import Database, Result
 from perfvcs.index.filling import INDEX_SCHEMA, INDEX_VERSION, Details, Number, OfExecution, unpack
-from perfvcs.index.findings import LastVerdict, LastVerdicts
 from perfvcs.index.levels import LEVEL_RECORD
 from perfvcs.index.lines import (
     PATH_QUERY,
@@ -30,6 +29,7 @@ from perfvcs.index.lines import (
     spreads,
 )
 from perfvcs.index.snapshot import FormerNames, Snapshot
+from perfvcs.index.verdicts import LastVerdict, LastVerdicts
 from perfvcs.profile import Environment, Job, Metric
 from perfvcs.profile.summary import Header, Measured, Place, Summary
 

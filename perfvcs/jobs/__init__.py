@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from perfvcs.check.assignment import RULES_FILE
 from perfvcs.environment import Knobs
 from perfvcs.errors import UsageError, nearest
 from perfvcs.jobs.config import DEFAULT, AutoTable, BadConfig, Config, JobTable, NamedOptions, seconds, words
@@ -23,6 +22,7 @@ from perfvcs.plugins import build, names
 from perfvcs.plugins.collector import Collector
 from perfvcs.plugins.postprocessor import Postprocessor
 from perfvcs.profile import Job, ParameterValue
+from perfvcs.profile.rules import RULES_FILE
 from perfvcs.profile.validity import MAX_NAME
 from perfvcs.text.words import Named, meant
 

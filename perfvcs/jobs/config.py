@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from perfvcs.check.assignment import LARGEST_RULES, RULES_FILE, Rule, Rules
 from perfvcs.errors import UsageError, nearest
+from perfvcs.profile.rules import LARGEST_RULES, RULES_FILE, Rule, Rules
 from perfvcs.system.foreign import content, toml
 
 DEFAULT = 10  # executions

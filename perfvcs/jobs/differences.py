@@ -10,8 +10,8 @@ from itertools import accumulate, pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
-from perfvcs.check.assignment import RULES_FILE
 from perfvcs.git.blobs import ChangedFile
+from perfvcs.profile.rules import RULES_FILE
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from perfvcs.check.assignment import LARGEST_RULES
 from perfvcs.jobs import starter
 from perfvcs.jobs.starter import Proposal
+from perfvcs.profile.rules import LARGEST_RULES
 from perfvcs.system.foreign import beginning
 
 BENCHMARK_FOLDERS = ("bench", "benches", "benchmark", "benchmarks", "perf")

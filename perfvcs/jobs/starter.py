@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 
-from perfvcs.check.assignment import LARGEST_RULES
+from perfvcs.profile.rules import LARGEST_RULES
 from perfvcs.system.foreign import beginning
 
 TEMPLATE = """\

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.check.assignment import RULES_FILE
 from perfvcs.environment import clean, recorded
 from perfvcs.errors import UsageError, nearest
 from perfvcs.measure.blocks import ORDER_NAME
@@ -24,6 +23,7 @@ from perfvcs.measure.journal import SESSIONS_FOLDER, Journal, SessionHeader, hea
 from perfvcs.measure.product import read_all
 from perfvcs.measure.progress import Progress, Silent
 from perfvcs.measure.request import digest
+from perfvcs.profile.rules import RULES_FILE
 from perfvcs.system.disk import NotPlain, entries, make_folder, plain
 from perfvcs.system.lock import alone_in
 

@@ -15,15 +15,16 @@ from perfvcs.jobs import Cell, knobs
 from perfvcs.jobs.config import Config
 from perfvcs.measure.announcement import announced, choose, differing, intact, unfinished, variables
 from perfvcs.measure.blocks import ORDER_NAME
+from perfvcs.measure.budget import Budget, Changed, TurnTimes, run, spend
 from perfvcs.measure.executor import LocalExecutor, Make
 from perfvcs.measure.journal import Identity, Journal, Planned, SessionHeader
 from perfvcs.measure.product import Product, read_all
 from perfvcs.measure.progress import Progress
-from perfvcs.measure.request import Budget, Changed, Request, TurnTimes, digest, run, spend
+from perfvcs.measure.request import Request, digest
 from perfvcs.measure.session import CollectFailed, Failure, Session
 from perfvcs.measure.site import BuildError, Version
 from perfvcs.measure.sites import SiteKind, Sites
-from perfvcs.plan.automatic import forecast
+from perfvcs.plan.needs import forecast
 from perfvcs.profile import Profile
 from perfvcs.profile.summary import Header
 from perfvcs.repository import Repository

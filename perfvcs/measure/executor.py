@@ -16,8 +16,8 @@ from perfvcs.environment import noise
 from perfvcs.environment.host import Facts, facts
 from perfvcs.errors import PerfError
 from perfvcs.measure.blocks import draw, turns
+from perfvcs.measure.budget import CellSeries
 from perfvcs.measure.journal import Block, Identity
-from perfvcs.measure.request import CellSeries
 from perfvcs.measure.sites import SiteKind, Sites
 from perfvcs.measure.tally import About, CellPlace, Tally, profile_of
 from perfvcs.plugins.collector import CollectError, Observations

@@ -9,10 +9,10 @@ from itertools import count
 from types import TracebackType
 
 from perfvcs.errors import PerfError, UsageError
+from perfvcs.measure.budget import Budget, TurnTimes
 from perfvcs.measure.executor import COLLECT_FAILED, Executor, LocalExecutor, Wanted
 from perfvcs.measure.journal import Identity, Journal
 from perfvcs.measure.progress import Progress
-from perfvcs.measure.request import Budget, TurnTimes
 from perfvcs.measure.sites import Sites
 from perfvcs.measure.tally import CellPlace, Failure, Tally, profile_of
 from perfvcs.profile import Profile

@@ -12,9 +12,9 @@ import msgspec
 from perfvcs import __version__
 from perfvcs.jobs import Cell
 from perfvcs.measure.blocks import Blocks, JobRecording
+from perfvcs.measure.budget import Budget, TurnTimes
 from perfvcs.measure.journal import Block, Described, Identity, Journal, JournalEntry, Lost, moment
 from perfvcs.measure.progress import Progress
-from perfvcs.measure.request import Budget, TurnTimes
 from perfvcs.measure.site import Version
 from perfvcs.profile import Collected, Design, Environment, Job, Profile, Reached
 from perfvcs.text.words import named

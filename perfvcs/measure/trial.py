@@ -14,8 +14,8 @@ from perfvcs.errors import PerfError
 from perfvcs.jobs import knobs, matrix
 from perfvcs.jobs.config import read
 from perfvcs.jobs.proposals import PROPOSED_REPEATS, PYTEST
+from perfvcs.measure.budget import Budget
 from perfvcs.measure.journal import Identity
-from perfvcs.measure.request import Budget
 from perfvcs.measure.session import Session
 from perfvcs.measure.site import Version
 from perfvcs.measure.sites import Sites

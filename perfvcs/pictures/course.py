@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.check.curves.judgement import sentence
 from perfvcs.pictures.canvas import CYCLE, DASHES, GREEN, INK, MUTED, AxisScale, canvas, hover, legend, source, stack, thin
 from perfvcs.pictures.sides import FEWEST_OF_CURVE, CurveSide, equation, grid
 from perfvcs.text.quantity import at_sizes, number, quantity, scale
@@ -191,5 +190,7 @@ class CourseDifference:
 
 def _heading(curve: Curve | None, finding: str, unit: str) -> str:
     """The kind of error, if the verdict's finding names it."""
+    from perfvcs.check.curves.judgement import sentence
+
     kind = sentence(curve.kind, curve.coefficient, unit) if curve is not None and curve.coefficient is not None else ""
     return kind if kind and kind in finding else "difference of the means"

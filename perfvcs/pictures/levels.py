@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from perfvcs.check.subject import Series, Step
 from perfvcs.pictures.canvas import BLUE, SEEN, MarkStyle
 from perfvcs.pictures.chart import Chart, environments, folded
 from perfvcs.pictures.outline import LevelLine, appearance
 from perfvcs.pictures.parts import DrawnUnit
-from perfvcs.pictures.terminal import Axis, Plot
 from perfvcs.text.characters import columns, cut, fitted, padded, shorten, sparkline, wrapped
 from perfvcs.text.quantity import change, quantity
 from perfvcs.text.quantity import step as levels
 from perfvcs.text.words import counted, metric_name
+
+if TYPE_CHECKING:
+    from perfvcs.pictures.terminal import Axis, Plot
 
 # drawn large and in their own colour; the others in their environment's
 MARKED_VERDICTS = ("degradation", "improvement", "suspected", "accepted")
@@ -89,6 +92,8 @@ TITLE = 60
 
 def timeline(chart: Chart, width: int) -> Iterator[str]:
     """A heading, notes, a plot per environment on one scale, and a line or more per step."""
+    from perfvcs.pictures.terminal import Axis
+
     yield heading(chart, width)
     yield from (cut(line, width) for line in folded(chart.notes() + changes_in_words(chart), width))
     low, high = chart.bounds()
@@ -120,6 +125,8 @@ def brief(chart: Chart, width: int) -> str:
 
 def _plot(chart: Chart, series: Series, axis: Axis, width: int) -> Plot:
     """Dots, whiskers where there is room for them, level lines, and signs for steps."""
+    from perfvcs.pictures.terminal import Axis, Plot
+
     points, factor = chart.points(series), chart.scale.factor
     outline = chart.outline(series)
     named_places = {0: chart.commits[0], len(chart.commits) - 1: chart.commits[-1]}

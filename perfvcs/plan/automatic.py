@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from math import ceil, inf, isfinite, log, log1p, sqrt
-from statistics import fmean, stdev
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from perfvcs.check.method import of_metric
 from perfvcs.plan.design import MOST_PLANNED, UNPROMISING_DF, PlanRule, needed
 from perfvcs.plan.survey import newest_series, recent
 from perfvcs.plan.variation import Variation, spreads
-from perfvcs.statistics.student import quantile
 from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.quantity import number
 from perfvcs.text.words import counted, metric_name
@@ -23,78 +17,8 @@ from perfvcs.text.words import counted, metric_name
 if TYPE_CHECKING:
     from perfvcs.jobs import Cell
     from perfvcs.jobs.config import AutoTable
-    from perfvcs.plan.inside import SizedMetric
     from perfvcs.profile.summary import Measured
     from perfvcs.repository import Repository
-
-
-def forecast(repository: Repository, cells: Sequence[Cell], revision: str) -> list[float | None]:
-    """The seconds of one execution of each cell, by the newest profiles up to ``revision``; None where none says so."""
-    series = newest_series(recent(repository, revision))
-    known = {(one[-1].header.job.label, one[-1].header.job.collector): _execution(one[-1]) for one in series}
-    return [known.get((cell.label, cell.collector_name)) for cell in cells]
-
-
-def _execution(measured: Measured) -> float | None:
-    """The mean wall time of the process; of collectors that measure no such thing it is not known."""
-    for summary in measured.summaries:
-        if (summary.uid, summary.metric) == (measured.header.job.name, "wall") and measured.header.metrics["wall"].unit == "s":
-            return fmean(summary.medians) if summary.medians else None
-    return None
-
-
-ONE_SIDE = 0.995  # one side of an interval of 99 %
-FEWEST = 5  # executions that a verdict needs
-MOST_EXECUTIONS = 100_000  # executions, as good as never
-
-
-def needs(versions: Sequence[Measured]) -> list[int]:
-    """For each unit, size and metric that is open, how many more executions are expected to settle it.
-
-    Neighbours among the ``versions`` are compared, in turns; a single version with another one that varies as much.
-    """
-    found = []
-    for differences, delta in _differences(versions):
-        wanted = _wanted(differences, delta)
-        if wanted > len(differences):
-            found.append(wanted - len(differences))
-    return found
-
-
-def _differences(versions: Sequence[Measured]) -> Iterator[tuple[list[float], float]]:
-    """The differences of logarithms, execution by execution, of all that is compared; with the smallest that counts."""
-    values: list[dict[SizedMetric, dict[tuple[int, int], float]]] = []
-    levels: dict[SizedMetric, list[float]] = defaultdict(list)
-    for one in versions:
-        own: dict[SizedMetric, dict[tuple[int, int], float]] = {}
-        for summary in one.summaries:
-            about = one.header.metrics[summary.metric]
-            if about.better != "none" and about.kind == "sampled" and all(0 < value < inf for value in summary.medians):
-                key = (summary.uid, summary.size, summary.metric)
-                own[key] = dict(zip(summary.places, map(log, summary.medians), strict=True))
-                levels[key] += summary.medians
-        values.append(own)
-    for key, medians in levels.items():
-        delta = log1p(of_metric(key[2]).of(fmean(medians)))
-        if len(values) == 1:
-            alone = list(values[0][key].values())
-            yield [sqrt(2) * (value - fmean(alone)) for value in alone], delta
-        for before, after in pairwise(own[key] for own in values if key in own):
-            yield [after[place] - before[place] for place in before if place in after], delta
-
-
-def _wanted(differences: Sequence[float], delta: float) -> int:
-    """The executions after which an interval of 99 % is expected to lie within delta, or to leave zero out."""
-    if len(differences) < 2:
-        return FEWEST
-    middle, spread = abs(fmean(differences)), stdev(differences)
-    room = middle if middle > delta else delta - middle
-    if not isfinite(spread) or room <= 0:
-        return MOST_EXECUTIONS
-    wanted = max(FEWEST, len(differences))
-    for _ in range(3):  # fewer executions have wider tails
-        wanted = max(FEWEST, min(MOST_EXECUTIONS, ceil((float(quantile(ONE_SIDE, wanted - 1)) * spread / room) ** 2)))
-    return wanted
 
 
 FIRST_EXECUTIONS = 10  # executions where nothing is stored yet

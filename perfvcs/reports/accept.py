@@ -230,7 +230,7 @@ def _size(change: AcceptableChange) -> float:
 
 def _blame(repository: Repository, candidate: AcceptableChange) -> str:
     """What is blamed for a change; raises UsageError where nothing is."""
-    from perfvcs.locate.blame.search import of_pair
+    from perfvcs.locate.blame.blames import of_pair
     from perfvcs.reports.blame import named
 
     a, b = candidate.baseline, candidate.target

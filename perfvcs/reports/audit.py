@@ -21,12 +21,12 @@ from perfvcs.text.characters import COLUMNS, escaped, shorten
 from perfvcs.text.words import counted, metric_name, metric_rank
 
 if TYPE_CHECKING:
-    from perfvcs.check.assignment import Rules
     from perfvcs.check.change import Change
     from perfvcs.measure.campaign import CampaignOutcome
     from perfvcs.measure.executor import Make
     from perfvcs.measure.progress import Progress
     from perfvcs.measure.request import Request
+    from perfvcs.profile.rules import Rules
 
 LIMIT = 0.02  # false alarms that a gate is still trusted with
 AUDIT_CONFIDENCE = 0.95  # that the true rate is above the lower bound
@@ -120,10 +120,10 @@ def measure(
 
     Raises UsageError where fewer pairs are asked for than say anything.
     """
-    from perfvcs.check.assignment import RULES_FILE
     from perfvcs.jobs.config import load
     from perfvcs.measure.campaign import settle
     from perfvcs.plan.automatic import planned
+    from perfvcs.profile.rules import RULES_FILE
 
     if request.executions is not None and request.executions < FEWEST_AUDITED:
         raise UsageError(f"an audit of {counted(request.executions, 'pair')} says nothing: give -n {FEWEST_AUDITED} or more")

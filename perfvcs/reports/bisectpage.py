@@ -9,7 +9,6 @@ import msgspec
 from perfvcs.locate.bisect.bisection import describe_target
 from perfvcs.locate.bisect.evidence import effect, own
 from perfvcs.locate.bisect.posterior import likeliest
-from perfvcs.pictures.export import render
 from perfvcs.reports.bisect import effect_text, lines, reasons
 from perfvcs.text.characters import escaped, shorten
 from perfvcs.text.quantity import micro_sign
@@ -127,6 +126,8 @@ class CommitLevel(NamedTuple):
 @micro_sign()
 def page(repository: Repository, bisection: Bisection) -> str:
     """The page as one HTML document without scripts; nothing in it comes from another place."""
+    from perfvcs.pictures.export import render
+
     about = bisection.target and f"{describe_target(bisection.target)}, {metric_name(bisection.target.metric)}"
     title = f"{about or 'bisection'}: {bisection.span.good[:10]} -> {bisection.span.bad[:10]}"
     rows, left = _rows(repository, bisection)

@@ -13,7 +13,6 @@ from perfvcs import __version__
 from perfvcs.collectors._shared.frames import INLINED
 from perfvcs.locate.blame.cause import AuxiliaryTrial, Blame, Lines, Node, SuspectFunction
 from perfvcs.locate.sources.outline import MODULE, plain, unit
-from perfvcs.pictures.export import render
 from perfvcs.text.characters import COLUMNS, escaped
 from perfvcs.text.quantity import micro_sign, percent, quantity, step
 from perfvcs.text.words import counted
@@ -120,7 +119,7 @@ def _wrapped(line: str) -> list[str]:
 
 def known(repository: Repository, a: str, b: str) -> str:
     """What the newest blame of two commits, by their full ids, says in one line; empty where there is none."""
-    from perfvcs.locate.blame.search import of_pair
+    from perfvcs.locate.blame.blames import of_pair
 
     said = named(max(of_pair(repository, a, b), key=lambda one: one.made, default=None))
     return f"{said}: perf blame --stored {a[:10]} {b[:10]} shows it" if said else ""
@@ -295,6 +294,8 @@ ROW_HEIGHT = 16  # units of a flame graph's height
 @micro_sign()
 def page(blame: Blame) -> str:
     """The page as one HTML document without scripts; nothing in it comes from another place."""
+    from perfvcs.pictures.export import render
+
     cause = blame.cause
     flames = []
     for side, name in enumerate((blame.baseline, blame.target)):

@@ -17,9 +17,9 @@ import msgspec
 import perfvcs
 from perfvcs.check.acceptance import is_open
 from perfvcs.check.answer import MOVED_VERDICTS
-from perfvcs.check.assignment import RULES_FILE
 from perfvcs.check.change import NothingToCompare, Report
 from perfvcs.git.project import UnknownRevision
+from perfvcs.profile.rules import RULES_FILE
 from perfvcs.profile.validity import Malformed
 from perfvcs.reports.pair import ComparedPair, inheriting, measured, noted, selected, stored
 from perfvcs.repository import Repository

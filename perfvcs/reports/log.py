@@ -16,7 +16,7 @@ from perfvcs.text.words import ambiguous, apart, counted, metric_name, metric_ra
 if TYPE_CHECKING:
     from perfvcs.git.project import Commit
     from perfvcs.history.finding import Finding
-    from perfvcs.index.findings import LastVerdict
+    from perfvcs.index.verdicts import LastVerdict
     from perfvcs.profile import Environment
     from perfvcs.profile.summary import Measured, Summary
     from perfvcs.repository import Repository
@@ -123,7 +123,7 @@ def described(verdict: LastVerdict) -> str:
 
 def log_of(repository: Repository, revision: str, number: int, *, everything: bool = False) -> Log:
     """The newest ``number`` commits of a revision or range that have profiles, or of all with ``everything``."""
-    from perfvcs.history.levels import marks
+    from perfvcs.history.marks import marks
 
     walk = repository.project.walk(revision)
     ids = list(islice(walk if everything else repository.with_profiles(walk), number))

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from perfvcs.check.assignment import RULES_FILE
 from perfvcs.check.change import NothingToCompare, Report
 from perfvcs.check.text import labelled
 from perfvcs.locate.select.sampler import LeftOutSampler
+from perfvcs.profile.rules import RULES_FILE
 from perfvcs.repository.state import State
 from perfvcs.text.words import counted, listed
 

@@ -21,8 +21,8 @@ from perfvcs.system.foreign import UNDECODABLE
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from perfvcs.check.assignment import Rules
     from perfvcs.check.change import Change, Report
+    from perfvcs.profile.rules import Rules
     from perfvcs.repository import Repository
 
 CALLED = ("degradation", "improvement")
@@ -145,9 +145,9 @@ def pairs_of(headers: Sequence[Header]) -> dict[str, list[tuple[Header, Header]]
 
 def counts_of(repository: Repository, revision: str) -> dict[tuple[str, str], int]:
     """Executions of a check by perf.toml, per benchmark and collector; where they are automatic, as planned for a revision."""
-    from perfvcs.check.assignment import RULES_FILE
     from perfvcs.jobs import matrix
     from perfvcs.jobs.config import load
+    from perfvcs.profile.rules import RULES_FILE
 
     path = repository.project.root / RULES_FILE
     cells = matrix(load(path)) if not repository.project.bare and path.is_file() else []

@@ -6,25 +6,27 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from textwrap import wrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from perfvcs.check.assignment import RULES_FILE
 from perfvcs.check.change import NothingToCompare
 from perfvcs.errors import UsageError, nearest
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
-from perfvcs.locate.blame.guard import Guard
 from perfvcs.locate.select.reached import MODULE, outer
 from perfvcs.locate.select.sampler import LeftOutSampler
 from perfvcs.locate.select.selection import Choice, Selection
 from perfvcs.locate.select.selection import select as choose
+from perfvcs.profile.rules import RULES_FILE
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State
 from perfvcs.text.characters import COLUMNS, escaped, shorten
 from perfvcs.text.quantity import percent
 from perfvcs.text.words import Named, counted, meant, named
+
+if TYPE_CHECKING:
+    from perfvcs.locate.blame.guard import Guard
 
 MOST_MISSED = 20
 

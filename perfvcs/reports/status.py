@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.check.assignment import RULES_FILE
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import KEEP, load
 from perfvcs.measure.announcement import running, unfinished
+from perfvcs.profile.rules import RULES_FILE
 from perfvcs.reports.log import MetricTrend, described, trends
 from perfvcs.text.characters import COLUMNS, escaped, shorten, sparkline
 from perfvcs.text.quantity import duration, quantity
@@ -21,7 +21,7 @@ from perfvcs.text.words import apart, counted, listed, plural
 
 if TYPE_CHECKING:
     from perfvcs.exchange.sharing import RemoteDifference
-    from perfvcs.index.findings import LastVerdict
+    from perfvcs.index.verdicts import LastVerdict
     from perfvcs.measure.announcement import RunningSession
     from perfvcs.measure.journal import SessionHeader
     from perfvcs.measure.pythons import Taken

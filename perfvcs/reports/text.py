@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.history.finding import title
 from perfvcs.profile.summary import Header, summarise
 from perfvcs.text.characters import COLUMNS, shorten, sparkline
 from perfvcs.text.quantity import at_sizes, change, percent, quantity, step
@@ -39,6 +38,8 @@ class StepOverSizes(msgspec.Struct, frozen=True):
     @property
     def title(self) -> str:
         """The benchmark's name, without a size where a whole curve was judged."""
+        from perfvcs.history.finding import title
+
         line = self.finding.line
         return title(line if self.finding.curve is None else line._replace(size=None))
 

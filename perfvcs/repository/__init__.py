@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs import gate
-from perfvcs.check.assignment import LARGEST_RULES, RULES_FILE
 from perfvcs.errors import NO_SPACE, UsageError
 from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.project import Project, UnknownRevision
 from perfvcs.index import Index
 from perfvcs.index.snapshot import FormerNames
+from perfvcs.profile.rules import LARGEST_RULES, RULES_FILE
 from perfvcs.profile.units import in_base_units
 from perfvcs.repository import leftovers
 from perfvcs.repository.leftovers import Artefacts
@@ -32,8 +32,8 @@ from perfvcs.system.lock import Locked, hold
 if TYPE_CHECKING:
     from perfvcs.check import EarlierSessions, Report, Unit
     from perfvcs.check.acceptance import Acceptance, Kind
-    from perfvcs.check.assignment import Rules
     from perfvcs.profile import Profile
+    from perfvcs.profile.rules import Rules
     from perfvcs.profile.summary import Header, Measured
     from perfvcs.repository.criteria import Criteria, CriteriaReader
 

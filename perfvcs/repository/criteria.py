@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from perfvcs.check.assignment import LARGEST_RULES, RULES_FILE, Rules
 from perfvcs.check.change import JudgedBy
 from perfvcs.check.register import LARGEST_REGISTER, REGISTER_FILE
 from perfvcs.check.text import labelled
@@ -20,6 +19,7 @@ from perfvcs.git.ancestry import Ancestry
 from perfvcs.git.blobs import LINK, ChangedFile, CommittedFile, CommittedFiles, Unreadable, changed_files
 from perfvcs.git.command import GitError
 from perfvcs.jobs.differences import FOLDERS, measuring, of_files, of_settings
+from perfvcs.profile.rules import LARGEST_RULES, RULES_FILE, Rules
 from perfvcs.system.foreign import content, toml
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import percent, quantity

@@ -56,7 +56,7 @@ class CommitColumns(NamedTuple):
 
 def _blamed(repository: Repository) -> dict[str, list[str]]:
     """Results of `perf blame`, by the newer commit."""
-    from perfvcs.locate.blame.search import every
+    from perfvcs.locate.blame.blames import every
     from perfvcs.reports.blame import named
 
     found: dict[str, list[str]] = {}

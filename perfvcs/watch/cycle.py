@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.check.assignment import RULES_FILE
 from perfvcs.errors import PerfError
 from perfvcs.exchange.sharing import pull_from, push_to
 from perfvcs.git.remote import NoBranch
@@ -24,6 +23,7 @@ from perfvcs.measure.campaign import CampaignOutcome, collect, resume
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.request import Request, digest
 from perfvcs.measure.session import CollectFailed
+from perfvcs.profile.rules import RULES_FILE
 from perfvcs.reports.audit import distrusted
 from perfvcs.repository import Repository
 from perfvcs.system.lock import Locked, hold

@@ -12,7 +12,6 @@ from samples import WALL, sample_profile
 
 from perfvcs.check import Change, Curve, EarlierSessions, Report, Unit, compare
 from perfvcs.check.answer import within
-from perfvcs.check.assignment import Rule, Rules
 from perfvcs.check.case import Case
 from perfvcs.check.curves.judgement import orders, sentence
 from perfvcs.check.curves.replication import lines
@@ -24,6 +23,7 @@ from perfvcs.check.rows import ProfileRows, points
 from perfvcs.check.samples.scale import ALL_EQUAL
 from perfvcs.check.text import text
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
+from perfvcs.profile.rules import Rule, Rules
 from perfvcs.profile.summary import Measured
 from perfvcs.statistics.permutation import sign_flips, two_sample
 

@@ -14,11 +14,11 @@ from samples import interleaved, noisy
 from test_methods import counters, sized, tight
 
 from perfvcs.check import Report, compare
-from perfvcs.check.assignment import Rule, Rules
 from perfvcs.check.markdown import decode, encode
 from perfvcs.check.stopping import interim
 from perfvcs.check.text import text
 from perfvcs.profile import Job, Metric, Resources
+from perfvcs.profile.rules import Rule, Rules
 from perfvcs.repository import Repository
 
 Perf = Callable[..., Said]

@@ -18,7 +18,7 @@ from forges import Service, serving
 
 from perfvcs.ci.artifacts import REPORTS, document, read
 from perfvcs.ci.verdict import CiVerdict
-from perfvcs.locate.blame import search
+from perfvcs.locate.blame import blames
 from perfvcs.locate.blame.cause import AuxiliaryTrial, Blame, Lines, SuspectFunction
 from perfvcs.repository import Repository
 
@@ -203,7 +203,7 @@ def test_a_stored_blame_says_where(change: Change) -> None:
         baseline=change.base, target=head, job="work", metric="cpu", a=1, b=2, effect=1, low=1, high=1, delta=0.01, verdict="proved",
         suspects=[cause], trials=[trial],
     )  # fmt: skip
-    search.store(Repository.find(change.project.root, create=True), found)
+    blames.store(Repository.find(change.project.root, create=True), found)
     change.ci(code=3)
     place = change.verdict.alarms[0].place
     assert (place.path, place.line, place.end) == ("src/w.py", 3, 4)

@@ -13,8 +13,8 @@ import pytest
 from conftest import Project, Said
 from samples import sample_profile
 
-from perfvcs.measure.request import Budget, TurnTimes, spend
-from perfvcs.plan.automatic import needs
+from perfvcs.measure.budget import Budget, TurnTimes, spend
+from perfvcs.plan.needs import needs
 from perfvcs.profile import Design, Resources
 from perfvcs.profile.summary import Measured
 from perfvcs.repository import Repository

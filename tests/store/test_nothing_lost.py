@@ -14,7 +14,7 @@ from conftest import ROOT, Project
 
 from perfvcs import hooks
 from perfvcs.git.project import Project as Checkout
-from perfvcs.index.findings import LastVerdicts
+from perfvcs.index.verdicts import LastVerdicts
 from perfvcs.profile import Collected, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
 from perfvcs.store import Store

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.check.samples.estimate import RankedMethod
+from perfvcs.check.samples.ranked import RankedMethod
 
 if TYPE_CHECKING:
     from perfvcs.check.samples.sampled import Batch

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import inf, isnan, nan
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from perfvcs.check.samples.pace import hosts, later
-from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod
 from perfvcs.check.sessions import EarlierSessions
 from perfvcs.statistics import huber, period
 from perfvcs.statistics.difference import Difference, combine, moments, paired, settle
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
     from perfvcs.check.samples.scale import Scaled
     from perfvcs.statistics.changepoints.newest import NewestValue
-    from perfvcs.statistics.ranks import Tested
 
 
 EARLIER_SESSIONS = 10  # earlier sessions among which a usual value has some above and some below
@@ -85,56 +82,6 @@ def _judged(means: tuple[float, ...]) -> tuple[NewestValue, int] | None:
         return None
     starts = [step.last if step.word == "drift" else step.place for step in found.steps if step.place < len(means) - 1]
     return found.newest, max([0, *starts])
-
-
-SIGNIFICANCE = 0.05
-LOOKS_NORMAL = {
-    "none": "the values look normal", "log": "the values look normal after log(x)", "1/x": "the values look normal after 1/x",
-    "1/sqrt x": "the values look normal after 1/sqrt(x)", None: "the values look normal neither as they are nor transformed",
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class RankedMethod(SampledMethod):
-    """A test of the medians of executions at 5 %; the size is Hodges and Lehmann's shift with its exact 95 % interval.
-
-    What is found beside it is whether Shapiro and Wilk's test takes both sides for normal, as they are or after log, 1/x or 1/sqrt(x):
-    then Student's t is to be trusted, too. Source: Kalibera 2006, ch. 3.3.
-    """
-
-    level: ClassVar[float | None] = SIGNIFICANCE
-    medians: ClassVar[bool] = True
-
-    def outcomes(self, batch: Batch) -> list[RuleOutcome]:
-        """One per sample."""
-        from perfvcs.statistics.ranks import shift
-
-        found = shift(batch.baseline, batch.target, self.stated)
-        p = self.test(batch).p.tolist()
-        rows = zip(found.centre.tolist(), found.low.tolist(), found.high.tolist(), p, _normal(batch), strict=True)
-        return [
-            RuleOutcome(gap, low, high, changed=chance < SIGNIFICANCE, p=chance, finding=finding)
-            for gap, low, high, chance, finding in rows
-        ]
-
-    @abstractmethod
-    def test(self, batch: Batch) -> Tested:
-        """Statistic and p per sample."""
-
-
-def _normal(batch: Batch) -> list[str]:
-    """The shape of both sides in words; empty if there are too few values."""
-    import numpy as np
-
-    from perfvcs.statistics.ranks import TRANSFORMS, normality
-
-    sides = normality(batch.baseline), normality(batch.target)
-    p = np.array([[side.p[name] for name in TRANSFORMS] for side in sides]).min(axis=0)
-    tested = np.isfinite(p[0])
-    accepted = [
-        next((name for name, chance in zip(TRANSFORMS, row, strict=True) if chance >= SIGNIFICANCE), None) for row in p.T.tolist()
-    ]
-    return [LOOKS_NORMAL[name] if known else "" for name, known in zip(accepted, tested.tolist(), strict=True)]
 
 
 VETO = 0.01

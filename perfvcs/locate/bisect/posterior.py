@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.locate.bisect.evidence import EvidenceSummary
-    from perfvcs.locate.bisect.suspicion import Guide
+    from perfvcs.locate.bisect.guide import Guide
 
 
 MISSED = 0.05  # culprits that seem not to touch what the benchmark runs: no prior may rule a commit out

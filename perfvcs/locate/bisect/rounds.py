@@ -11,11 +11,13 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from perfvcs.locate.bisect.decision import Decision, NextStep, StoppingRules, decide
+from perfvcs.locate.bisect.guide import TIME_METRICS, Counting, counting, pays
+from perfvcs.locate.bisect.kept import KeptSites, SessionSites
 from perfvcs.locate.bisect.posterior import Prior
-from perfvcs.locate.bisect.saved import KeptSites, Measuring, SessionSites
+from perfvcs.locate.bisect.saved import Measuring
 from perfvcs.locate.bisect.seen import Seen, SeenBlock
 from perfvcs.locate.bisect.span import CURE, UnmeasurableEnd, require_room
-from perfvcs.locate.bisect.suspicion import TIME_METRICS, Counting, counting, pays, stored_levels
+from perfvcs.locate.bisect.suspicion import stored_levels
 from perfvcs.measure.campaign import CampaignOutcome, kept, sites_of
 from perfvcs.measure.campaign import versions as versions_of
 from perfvcs.measure.executor import LocalExecutor, Make
@@ -32,9 +34,10 @@ if TYPE_CHECKING:
     from perfvcs.jobs import Cell
     from perfvcs.jobs.config import Config
     from perfvcs.locate.bisect.evidence import Evidence
+    from perfvcs.locate.bisect.guide import Guide
     from perfvcs.locate.bisect.saved import Begun, SavedBisections
     from perfvcs.locate.bisect.span import Span
-    from perfvcs.locate.bisect.suspicion import Guide, SuspectCommit
+    from perfvcs.locate.bisect.suspicion import SuspectCommit
     from perfvcs.measure.progress import Progress
     from perfvcs.repository import Repository
 

@@ -1,18 +1,13 @@
-"""Results of `perf blame` that are kept: the newest per pair of revisions and benchmark, in ``.perf/blames``."""
+"""Which function made a benchmark slower: counted, compared with what changed, and proved by taking the change back."""
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import NamedTuple
-
-import msgspec
 
 from perfvcs.errors import PerfError, UsageError
-from perfvcs.git.project import UnknownRevision
 from perfvcs.jobs import Cell, matrix
 from perfvcs.jobs.config import Config
 from perfvcs.locate.blame.cause import AuxiliaryTrial, Blame, FunctionVerdict, Lines, Node, SuspectFunction
@@ -34,92 +29,7 @@ from perfvcs.locate.blame.suspects import Places, Suspect, TreeEvidence, is_sour
 from perfvcs.locate.sources.hunks import SourceDifference, difference
 from perfvcs.measure.progress import Progress
 from perfvcs.repository import Repository
-from perfvcs.system import disk
-from perfvcs.system.disk import NotPlain, entries, make_folder
-from perfvcs.system.foreign import UNDECODABLE, content
 from perfvcs.text.characters import source_lines
-
-BLAMES_FOLDER = "blames"
-LARGEST_BLAME = 1 << 24  # bytes of a result
-
-
-class BlameWords(NamedTuple):
-    """What the words of `perf blame` mean: two revisions, and a benchmark (empty: the job that changed most)."""
-
-    before: str
-    after: str
-    benchmark: str
-
-
-def asked(repository: Repository, names: Sequence[str]) -> BlameWords:
-    """The revisions and the benchmark that the words of a command are: ``[A] [B] [BENCHMARK]``, or ``A..B``.
-
-    What is not a revision is the benchmark. Raises UsageError.
-    """
-
-    words, project = list(names), repository.project
-    revisions: list[str] = []
-    if words and ".." in words[0]:
-        before, _, after = words.pop(0).partition("..")
-        revisions = [before or "HEAD", after or "HEAD"]
-    while words and len(revisions) < 2:
-        try:
-            project.resolve(words[0])
-        except UnknownRevision:
-            if len(words) > 1:
-                raise
-            break
-        revisions.append(words.pop(0))
-    if len(words) > 1:
-        raise UsageError(f"`{words[1]}` is too much: name at most two revisions and one benchmark")
-    b = revisions[-1] if revisions else "HEAD"
-    if len(revisions) == 2:
-        return BlameWords(revisions[0], b, words[0] if words else "")
-    details = project.describe([project.resolve(b)]).get(project.resolve(b))
-    if details is None or not details.parents:
-        raise NothingToBlame(f"{b} has no parent: name the revision to compare it with")
-    return BlameWords(details.parents[0], b, words[0] if words else "")
-
-
-def store(repository: Repository, blame: Blame) -> None:
-    """Keep a result in the place of an older one for the same pair and benchmark."""
-    folder = make_folder(repository.home / BLAMES_FOLDER)
-    disk.write(folder / _name(blame.baseline, blame.target, blame.job), msgspec.json.encode(blame))
-
-
-def load(repository: Repository, a: str, b: str, benchmark: str = "") -> Blame:
-    """The newest result for a pair; raises UsageError where there is none."""
-    before, after = repository.project.resolve(a), repository.project.resolve(b)
-    found = [one for one in of_pair(repository, before, after) if benchmark in ("", one.job, one.job.split(" ")[0])]
-    if not found:
-        raise UsageError(f"nothing is known of {before[:10]} -> {after[:10]}: run `perf blame {a} {b}`")
-    return max(found, key=lambda one: one.made)
-
-
-def of_pair(repository: Repository, a: str, b: str) -> list[Blame]:
-    """All results for two commits, by their full ids; what cannot be read is left out, since it can be made again."""
-    return [one for one in every(repository, f"{a[:16]}-{b[:16]}-") if (one.baseline, one.target) == (a, b)]
-
-
-def every(repository: Repository, first: str = "") -> list[Blame]:
-    """All results that can be read, or those whose names begin with ``first``."""
-    folder = repository.home / BLAMES_FOLDER
-    try:
-        names = [name for name in entries(folder) if name.startswith(first)]
-    except (NotPlain, OSError):
-        return []
-    found = []
-    for name in sorted(names):
-        try:
-            found.append(msgspec.json.decode(content(folder / name, LARGEST_BLAME), type=Blame))
-        except (*UNDECODABLE, OSError):
-            continue
-    return found
-
-
-def _name(a: str, b: str, job: str) -> str:
-    return f"{a[:16]}-{b[:16]}-{hashlib.sha256(job.encode('utf-8', 'surrogatepass')).hexdigest()[:12]}.json"
-
 
 DELTA = 0.01
 SUSPECTS = 10  # that are reported

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from perfvcs.check.assignment import RULES_FILE
 from perfvcs.git.bare import Bare
 from perfvcs.git.project import Project
 from perfvcs.jobs.config import Config
 from perfvcs.locate.sources import language
 from perfvcs.locate.sources.differences import Changes, FileChange
 from perfvcs.locate.sources.imports import is_build
+from perfvcs.profile.rules import RULES_FILE
 
 LARGEST = 1 << 20  # bytes of a file of the build that is read
 SCRIPTS = (".sh", ".bash", "package.json", "Justfile", "justfile", "Rakefile")

@@ -9,7 +9,6 @@ from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
-from perfvcs.check.assignment import RULES_FILE
 from perfvcs.git.changes import WorkingChanges
 from perfvcs.jobs import Cell
 from perfvcs.jobs.config import Config
@@ -21,6 +20,7 @@ from perfvcs.locate.select.static import reach, resolved
 from perfvcs.locate.sources.differences import Changes, changes
 from perfvcs.locate.sources.imports import ACCEPTED, why
 from perfvcs.locate.sources.uses import Sources
+from perfvcs.profile.rules import RULES_FILE
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from perfvcs.check.assignment import RULES_FILE
 from perfvcs.locate.sources import language
 from perfvcs.locate.sources.parts import ANY_HEADER
+from perfvcs.profile.rules import RULES_FILE
 
 HEADER = re.compile(r"\.(h|hh|hpp|hxx|h\+\+|inc|inl|ipp|tcc|tpp|def)$", re.IGNORECASE)
 
