@@ -138,6 +138,20 @@ def untracked(folder: Path) -> set[str]:
     return set(filter(None, listed.split("\0")))
 
 
+def tracked(folder: Path) -> list[str]:
+    """The paths that git tracks in a working tree."""
+    return list(filter(None, git(folder, "ls-files", "-z").split("\0")))
+
+
+def rewritten(folder: Path, names: Collection[str]) -> list[str]:
+    """Those of some tracked paths of a working tree whose content is not the one of its commit."""
+    if not names:
+        return []
+    # any number of names would not fit into a command
+    differing = set(git(folder, "diff", "--no-ext-diff", "--name-only", "--no-renames", "-z", "HEAD").split("\0"))
+    return [name for name in names if name in differing]
+
+
 def ignored(folder: Path) -> list[str]:
     """What git ignores in a working tree, as ``untracked`` has it, but for what every checkout gets anew: compiled Python, and .perf."""
     listed = git(folder, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "--no-empty-directory", "-z")

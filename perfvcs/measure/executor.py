@@ -249,10 +249,10 @@ class LocalExecutor:
         return seen
 
     def _missing(self, number: int, position: int, reason: str) -> str:
-        """The end of the message about a job that never ran on a version: what it may miss there."""
-        if self.tally.blocks.of(number, position):
-            return ""
-        missing = self.sites.lacking(number, position)
+        """The end of the message about a job that failed on a version: what it may miss there."""
+        missing = self.sites.removed(number, position)
+        if not missing and not self.tally.blocks.of(number, position):
+            missing = self.sites.lacking(number, position)
         return "" if not missing or missing in reason else f" ({missing})"
 
     def _attempt(self, number: int, position: int, binary: int, seed: int) -> Observations:

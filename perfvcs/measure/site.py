@@ -26,6 +26,7 @@ from perfvcs.launcher.preparation import CommandFailed, run
 from perfvcs.measure.builds import Builds, key_of, wrapped
 from perfvcs.measure.held import rest
 from perfvcs.measure.inputs import variables
+from perfvcs.measure.originals import Originals
 from perfvcs.measure.product import Product
 from perfvcs.measure.pythons import PYTHONS_FOLDER, prune
 from perfvcs.measure.virtualenv import VirtualEnvironment, environment
@@ -69,7 +70,7 @@ class Version(msgspec.Struct, frozen=True):
 class Site(msgspec.Struct, frozen=True):
     """A folder to run in, its environment, its Pythons by version, and the content hashes of the benchmark's own files.
 
-    ``lacks``: what the checkout lacks of its revision, in sentences.
+    ``originals``: its files as they were before the first execution. ``lacks``: what the checkout lacks of its revision, in sentences.
     """
 
     folder: Path
@@ -77,6 +78,7 @@ class Site(msgspec.Struct, frozen=True):
     pythons: Mapping[str, VirtualEnvironment]
     source: Mapping[str, str]
     built: bool
+    originals: Originals
     lacks: tuple[str, ...] = ()
 
     def environ(self, extra: Mapping[str, str]) -> dict[str, str]:
@@ -88,7 +90,7 @@ class Site(msgspec.Struct, frozen=True):
 
 def as_it_stands(project: Project, config: Config) -> Site:
     """The working tree itself, for a command that somebody typed there: nothing is laid over it, built or installed."""
-    return Site(project.root, clean(os.environ, config.env), {}, {}, False)
+    return Site(project.root, clean(os.environ, config.env), {}, {}, False, Originals(project.root))
 
 
 def prepare(
@@ -140,7 +142,8 @@ def prepare(
         shared = home / PYTHONS_FOLDER
         stack.callback(prune, shared, config.python.keep)  # once those made here are released
         pythons = _pythons(config.python, version.packages, shared, folder, content, settings, env, stack)
-    return Site(folder, env, pythons, source, bool(config.build), tuple(lacks))
+    originals = Originals(folder, source, plain=bool(version.product and version.product.folder))
+    return Site(folder, env, pythons, source, bool(config.build), originals, tuple(lacks))
 
 
 def _note_artefacts(home: Path, config: Config, commit: str, folder: Path, laid: set[str], stack: ExitStack) -> None:

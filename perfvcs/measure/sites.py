@@ -26,7 +26,7 @@ from perfvcs.jobs.workload import Workload
 from perfvcs.measure.interpreter import only_here, probe, resolve
 from perfvcs.measure.site import Site, Version, as_it_stands, prepare
 from perfvcs.measure.virtualenv import VirtualEnvironment
-from perfvcs.plugins.collector import Run
+from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.profile import Environment, Job, Reached
 from perfvcs.text.words import listed
 
@@ -62,6 +62,7 @@ class Sites:
         self._flags = [cell.collector.flags(shlex.split(cell.cmd)[0]) if config.build else () for cell in cells]
         self._sites: dict[tuple[int, int, BuildFlags], Site] = {}
         self._texts: dict[tuple[Path, Workload | None], tuple[str, Stamp]] = {}
+        self._programs: dict[tuple[Path, str], str] = {}  # that the commands on the sites ran
         self._notes: dict[str, None] = {}  # what versions did to the workloads that they share
         self.warm: dict[tuple[int, Version], Reached | None] = {}  # cells on versions that were warmed up, and what ran then
 
@@ -108,9 +109,16 @@ class Sites:
             scratch.mkdir()
         else:
             text = self._workload(cell, site, env)
+            if cell.workload is not None:
+                site.originals.source(cell.workload, text)
+                site.originals.require(cell.workload)
+        site.originals.begin()
         env = self.knobs.padded(seeded(env, seed), Random(seed))
         program, *words = cell.argv(text, seed)
+        if "/" in program and (removed := site.originals.removed([program])):
+            raise CollectError(removed, lasting=True)
         program = resolve(program, site.folder, env, self.project.root, python.folder if python else None)
+        self._programs[site.folder, cell.cmd] = program
         return Run(
             argv=(program, *words), cwd=site.folder, env=env, scratch=scratch, uid=cell.name,
             timeout=cell.timeout, size=cell.workload.size if cell.workload else None,
@@ -122,7 +130,7 @@ class Sites:
         cell, site = self.cells[number], self._site(number, position)
         source = dict(site.source)
         if cell.workload:
-            source |= cell.workload.source(site.folder, self._workload(cell, site, site.env))
+            source |= site.originals.source(cell.workload, self._workload(cell, site, site.env))
         return cell.job(source)
 
     def lacking(self, number: int, position: int) -> str:
@@ -130,11 +138,8 @@ class Sites:
 
         That is the first file or folder that its command names; if there is none, on HEAD, what git ignores.
         """
-        cell, folder = self._cell(number, position), self._site(number, position).folder
-        words = [word for text in (cell.cmd, cell.args) for word in shlex.split(text)]
-        if cell.shell:
-            words = [part for word in words for part in (word, *word.split())]
-        if missing := only_here([*words, *self._literal(cell)], folder, self.project.root):
+        folder = self._site(number, position).folder
+        if missing := only_here(self._words(number, position), folder, self.project.root):
             return missing
         if self.stands(position) or self.versions[position].commit != self.project.head:
             return ""
@@ -142,6 +147,17 @@ class Sites:
         if not unseen:
             return ""
         return f"git ignores {listed(unseen)}, so that no checkout has that: name in `overlay` what a job needs"
+
+    def removed(self, number: int, position: int) -> str:
+        """What the command of a cell names, and an execution on the version has removed; empty where nothing is."""
+        return self._site(number, position).originals.removed(self._words(number, position))
+
+    def _words(self, number: int, position: int) -> list[str]:
+        cell = self._cell(number, position)
+        words = [word for text in (cell.cmd, cell.args) for word in shlex.split(text)]
+        if cell.shell:
+            words = [part for word in words for part in (word, *word.split())]
+        return words + self._literal(cell)
 
     def unseen_workload(self, number: int, position: int) -> str:
         """The workload of a cell that is only in the working tree, with the cure; empty where it is not."""
@@ -155,25 +171,33 @@ class Sites:
         """What a cell runs in on a version; raises CollectError where its program is not there."""
         cell, site = self._cell(number, position), self._site(number, position)
         env, python = site.environ(cell.env), self._python(cell, site)
-        label = (
-            python.interpreter.label if python else _interpreter(resolve(cell.argv("")[0], site.folder, env, self.project.root))
-        )
+        label = python.interpreter.label if python else _interpreter(self._program(cell, site, env))
         found = environment.describe(self.knobs, env, python=label, built=site.built, before=before, after=after)
-        warnings = [*site.lacks, *found.warnings, *self._notes]
+        changed = site.originals.changed()
+        own = [f"{self.versions[position].name}: {changed}"] if changed else []
+        warnings = [*site.lacks, *found.warnings, *self._notes, *own]
         if python is None:
             return structs.replace(found, warnings=warnings)
         # what is installed may differ from revision to revision, and is a part of what is compared
         notes = found.notes | {"installed": " ".join(python.installed)}
         return structs.replace(found, notes=notes, warnings=[*warnings, *python.examine()])
 
+    def _program(self, cell: Cell, site: Site, env: Mapping[str, str]) -> str:
+        """What a cell last ran on a site, even if that is gone; what it would run if it has not run."""
+        if program := self._programs.get((site.folder, cell.cmd)):
+            return program
+        return resolve(cell.argv("")[0], site.folder, env, self.project.root)
+
     def require(self, number: int, position: int, binary: int) -> None:
-        """Raises CollectError where the virtual environment in which a cell ran is gone.
+        """Raises CollectError where the virtual environment in which a cell ran is gone, or its input another.
 
         It may have run in another one.
         """
         cell, site = self._cell(number, position), self._site(number, position, binary)
         if python := self._python(cell, site):
             python.require()
+        if cell.workload is not None:
+            site.originals.require(cell.workload)
 
     def _cell(self, number: int, position: int) -> Cell:
         """The cell with the program that a product has in the place of its own."""

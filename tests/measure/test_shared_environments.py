@@ -347,6 +347,47 @@ def test_an_input_that_a_revision_changes_is_made_anew_for_the_others(project: P
     assert set(seen(clean)) == set(seen(changing))
 
 
+READ = "import os, sys\nprint(len(open(sys.argv[1]).read()))\n"
+WRITE = "open(sys.argv[1], 'w').write('{}')\n"
+
+
+def test_a_workload_of_the_project_that_a_revision_changes_is_an_error_that_says_so(
+    project: Project, perf: Callable[..., Said]
+) -> None:
+    """Its name is in ``overlay``, so that the cure for what differs is none; who writes the same again changes nothing."""
+    project.configure('cmd = "python3 work.py {workload}"\nworkloads = ["data.txt"]', top='overlay = ["data.txt"]\n')
+    clean = project.commit("clean", **{"work.py": READ, "data.txt": "12345"})
+    same = project.commit("writes the same", **{"work.py": READ + WRITE.format("12345")})
+    changing = project.commit("changing", **{"work.py": READ + WRITE.format("1")})
+    said = perf("collect", clean, same, changing, code=5)
+    assert f"on {changing[:10]}: data.txt changed while it was measured" in said.err and len(said.err.splitlines()) < 15
+    assert {one.commit for one in Repository.find().index.headers([clean, same, changing])} == {clean, same}
+    assert "nothing is comparable" not in perf("check", clean, same, code=None).err
+
+
+@pytest.mark.parametrize("overlay", ["", 'overlay = ["data.txt"]\n'])
+def test_a_file_that_git_tracks_and_a_revision_changes_is_a_note(
+    overlay: str, project: Project, perf: Callable[..., Said]
+) -> None:
+    project.configure('cmd = "python3 work.py data.txt"\nexecutions = 2', top=overlay + 'build = ["touch built", "rm gone"]\n')
+    clean = project.commit("clean", **{"work.py": READ, "data.txt": "12345", "gone": ""})
+    same = project.commit("writes the same", **{"work.py": READ + ("" if overlay else WRITE.format("12345"))})
+    changing = project.commit("changing", **{"work.py": READ + WRITE.format("1")})
+    said = words(perf("collect", clean, same, changing))
+    assert said.count("changedwhileitwasmeasured") == 1
+    assert f"{changing[:10]}:data.txtchangedwhileitwasmeasured" in said
+
+
+@pytest.mark.parametrize("command", ["sh work.sh", "./work.sh"])
+def test_a_program_that_removes_itself_is_not_told_to_be_added(command: str, project: Project, perf: Callable[..., Said]) -> None:
+    project.configure(f'cmd = "{command}"\nexecutions = 3')
+    project.write("work.sh", "#!/bin/sh\nrm -rf *\n", executable=True)
+    commit = project.commit("removing")
+    said = perf("collect", commit, "--committed", code=5)
+    assert "work.sh` was in the checkout, but what is measured there removed it" in said.err
+    assert "in the working tree" not in said.err
+
+
 @pytest.mark.parametrize("way", ["fail", "hang"])
 def test_an_installation_that_ends_half_way_is_never_used(
     way: str, project: Project, tools: Path, perf: Callable[..., Said]
