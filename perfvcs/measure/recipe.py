@@ -35,6 +35,8 @@ ASTRAY = re.compile(
     "PIP_(TARGET|PREFIX|ROOT|EDITABLE|REQUIRE_VIRTUALENV|PYTHON)|UV_(SYSTEM_PYTHON|PYTHON|TARGET|PREFIX)|VIRTUAL_ENV|PYTHONHOME|PYTHONPATH"
 )
 EDITABLE = "an editable install would change with the worktree: leave -e out"
+WITHOUT_CACHE = {"PIP_NO_CACHE_DIR": "1", "UV_NO_CACHE": "1"}
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 _LIST = """
 import importlib.metadata, json
 found = ((one.metadata["Name"], one.version) for one in importlib.metadata.distributions())
@@ -167,21 +169,29 @@ class Recipe:
 
         Raises InstallError.
         """
-        log = held.folder.with_name(f"{held.folder.name}.log")
         env = {name: value for name, value in self.env.items() if not ASTRAY.fullmatch(name)}
         try:
-            # it holds the environment, too: nobody removes it while what outlived us writes into it
-            run(
-                step,
-                cwd=self.worktree,
-                env=env | {"PIP_USER": "0"},
-                timeout=self.timeout,
-                log=log,
-                output=output,
-                pass_fds=[held.lock],
-            )
+            self._try(step, held, env, output)
         except CommandFailed as error:
-            raise self._failed(error, held.folder) from None
+            if not _of_the_home(error, held.folder):
+                raise self._failed(error, held.folder) from None
+            try:
+                self._try(step, held, env | WITHOUT_CACHE, output)
+            except CommandFailed as again:
+                raise self._failed(again, held.folder) from None
+
+    def _try(self, step: Sequence[str], held: Held, env: Mapping[str, str], output: IO[bytes] | None) -> None:
+        log = held.folder.with_name(f"{held.folder.name}.log")
+        # it holds the environment, too: nobody removes it while what outlived us writes into it
+        run(
+            step,
+            cwd=self.worktree,
+            env={**env, "PIP_USER": "0"},
+            timeout=self.timeout,
+            log=log,
+            output=output,
+            pass_fds=[held.lock],
+        )
         log.unlink(missing_ok=True)
 
     def _failed(self, error: CommandFailed, folder: Path) -> InstallError:
@@ -191,6 +201,16 @@ class Recipe:
             cure = f": {CURES[errno.ENOSPC]}; `perf gc` removes environments beyond [python] keep"
         number = self.interpreter.version
         return InstallError(f"the virtual environment for Python {number} could not be made: {error}{cure}")
+
+
+def _of_the_home(error: CommandFailed, folder: Path) -> bool:
+    """Whether an installer could not write, but could have written where the environments are.
+
+    That is its cache then, in a home folder that is full or may not be written.
+    """
+    if disk_is_full(folder):
+        return False
+    return any(os.strerror(number) in str(error) for number in UNWRITABLE)
 
 
 def _editable(folder: Path) -> str:

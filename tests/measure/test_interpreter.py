@@ -436,3 +436,23 @@ def test_what_is_at_the_top_of_a_project_is_imported_by_no_installer(
 def test_the_real_uv_installs_a_project(tmp_path: Path, interpreter: Interpreter, work: Path) -> None:
     made = make(tmp_path / "envs", interpreter, work)
     assert installed_version(made) == "1.0" and "tiny==1.0" in made.installed
+
+
+@pytest.mark.needs("mount")
+@pytest.mark.parametrize("option", ["size=4k", "ro"])
+def test_a_home_folder_that_takes_no_cache_is_done_without(
+    option: str, tmp_path: Path, interpreter: Interpreter, work: Path
+) -> None:
+    """It is full, or may only be read; the disk of the environments has room."""
+    home, tools = tmp_path / "home", tmp_path / "tools"
+    home.mkdir()
+    cache = '[ "$UV_NO_CACHE" ] || head -c 9000 /dev/zero > "$HOME/cache" || exit 2\n'
+    script(tools / "uv", FAKE_UV.replace("\n", "\n" + cache, 1))
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", option, "tmpfs", str(home)], capture_output=True, check=False).returncode:
+        lack("the right to mount a file system")
+    try:
+        env = {**ENV, "PATH": f"{tools}{os.pathsep}{ENV['PATH']}", "HOME": str(home)}
+        made = make(tmp_path / "envs", interpreter, work, env=env)
+        assert (made.folder / "asked").read_text() == "0 .\n"
+    finally:
+        subprocess.run(["umount", "--lazy", str(home)], check=True)
