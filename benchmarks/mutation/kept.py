@@ -24,7 +24,7 @@ def ci_reports() -> list[bytes]:
     """The report.json of `perf ci`, one for each word."""
     from msgspec.structs import replace
 
-    from perfvcs.check.change import CounterCluster, Curve, JudgedBy
+    from perfvcs.check.change import CounterCluster, Curve, Difference, JudgedBy
     from perfvcs.ci.artifacts import document
     from perfvcs.ci.verdict import STATUS, Alarm, Alarms, CausesOfUnit, CiVerdict, Detectable, Receipt, SourcePlace
 
@@ -40,7 +40,8 @@ def ci_reports() -> list[bytes]:
     open_ = [replace(first, word=word, uid=word) for word in ("suspected", "not comparable", "new", "missing", "inconclusive")]
     changes = [*report.changes, *worse, *open_, replace(worse[0], uid="d", accepted="wanted")]
     names = {"failures": ["it failed"], "renamed": ["it looks renamed"], "untouched": ["it"], "inherits": "0123456789"}
-    judged_by = JudgedBy(rules="target", differences=["perf.toml"], accepts=["a: wanted"], remark="the baseline has no perf.toml")
+    differences = [Difference(what="perf.toml", parts=["new"], files=["b"])]
+    judged_by = JudgedBy(rules="target", differences=differences, accepts=["a: wanted"], remark="the baseline has no perf.toml")
     errors = Receipt(
         comparisons=9, settled=4, pairs=[5, 30], detectable=Detectable(0.01, 0.02, 0.1), alarms=Alarms(300, 2, 0.01, 0.02)
     )

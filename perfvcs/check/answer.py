@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from perfvcs.check.case import Case
-    from perfvcs.check.change import Change, JudgedBy, Overall, Report, Word
+    from perfvcs.check.change import Change, Difference, JudgedBy, Overall, Report, Word
 
 
 ComparedKey = tuple[str, str, str, str]
@@ -181,7 +181,8 @@ def _time_spent(changes: Iterable[Change]) -> dict[SizedUnit, float]:
 SENTENCE_NAME = 48  # characters of a name
 MOST_OPEN = 5  # up to so many open comparisons, one is named
 SURE = ("degradation", "improvement")
-MOST_CRITERIA, CRITERION = 5, 200  # differences in how a change is judged that are named, and characters of one
+MOST_CRITERIA, CRITERION = 10, 200  # differences in how a change is judged that are named, and characters of one
+MOST_PARTS, PART = 4, 44  # of one of them, and characters of a part
 
 
 def headline(report: Report) -> str:
@@ -189,17 +190,32 @@ def headline(report: Report) -> str:
     return ". ".join(filter(None, [sentence(report), criteria(report.judged_by)]))
 
 
-def criteria(by: JudgedBy) -> str:
+def criteria(by: JudgedBy, *, whole: bool = False) -> str:
     """What the target changes about how it is judged, and who judged if not the baseline's rules, in sentences.
 
-    Empty where there is nothing to say.
+    Empty where there is nothing to say. ``whole``: all that is known of it.
     """
     said = [by.remark[:1].upper() + shorten(by.remark[1:], CRITERION)] if by.remark else []
     if by.differences:
-        listed = [shorten(one, CRITERION) for one in by.differences[:MOST_CRITERIA]]
-        listed += [f"{len(by.differences) - MOST_CRITERIA:,} more"] if len(by.differences) > MOST_CRITERIA else []
+        shown = by.differences if whole else by.differences[:MOST_CRITERIA]
+        listed = [_written(one, whole=whole) for one in shown]
+        listed += [f"{len(by.differences) - len(shown):,} more"] if len(by.differences) > len(shown) else []
         said.insert(0, f"This change also changes how it is judged: {', '.join(listed)}")
     return ". ".join(said)
+
+
+def _written(difference: Difference, *, whole: bool) -> str:
+    """A difference with its parts in brackets and its files; if not ``whole``, with the first of them."""
+    parts, files, more = difference.parts, difference.files, difference.more
+    if not whole:
+        longest = PART if len(parts) > 1 else CRITERION
+        more += len(parts[MOST_PARTS:]) + len(files[1:])
+        parts, files = [shorten(part, longest) for part in parts[:MOST_PARTS]], [shorten(file, PART) for file in files[:1]]
+    listed = [*parts, f"{more:,} more"] if parts and more else parts
+    if files:
+        files = [*files, counted(more, "more file")] if more else files
+    brackets = f"({'; '.join(listed)})" if listed else ""
+    return " ".join(filter(None, [shorten(difference.what, CRITERION), brackets, " and ".join(files)]))
 
 
 def sentence(report: Report, moved: Sequence[MovedBenchmark] | None = None) -> str:

@@ -65,8 +65,11 @@ class Brief(msgspec.Struct, frozen=True):
     rest: list[str]
 
 
-def brief(report: Report, causes: Mapping[JobUnit, Sequence[str]] | None = None) -> Brief:
-    """The brief form of a report; ``causes`` gives the known reasons why a unit of a job moved."""
+def brief(report: Report, causes: Mapping[JobUnit, Sequence[str]] | None = None, *, whole: bool = False) -> Brief:
+    """The brief form of a report; ``causes`` gives the known reasons why a unit of a job moved.
+
+    ``whole``: the criteria are not cut.
+    """
     moved = entries(report)
     several = contested(report.changes)
     lines = {entry.unit: _line(report, entry, several, (causes or {}).get(entry.unit, ())) for entry in moved}
@@ -75,7 +78,7 @@ def brief(report: Report, causes: Mapping[JobUnit, Sequence[str]] | None = None)
     rest = [line for line in (_bound(report), *_apart(report)) if line]
     return Brief(
         sentence(report, moved),
-        criteria(report.judged_by),
+        criteria(report.judged_by, whole=whole),
         jobs[:JOBS],
         max(0, len(jobs) - JOBS),
         listed[:MOST_LISTED],

@@ -181,16 +181,28 @@ class Overall(msgspec.Struct, frozen=True, kw_only=True):
         return JobMetric(self.job, self.collector, self.metric)
 
 
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """Something by which the target changes how it is judged, what matters most first.
+
+    ``what`` names it, ``parts`` say what became of it, ``files`` are its files, and ``more`` is how many are not listed.
+    """
+
+    what: Text
+    parts: list[Text] = []
+    files: list[Text] = []
+    more: Count = 0
+
+
 class JudgedBy(msgspec.Struct, frozen=True, kw_only=True):
     """Whose ``[[check]]`` tables judged, and what the target changes about how it is judged.
 
-    ``rules`` is empty where there was no project to ask. ``differences`` names in a few words each what differs from the baseline:
-    perf.toml, perf-accepted.toml, the overlay, the benchmark's own files. ``accepts`` are the degradations that the target itself
-    accepts. ``remark`` says in a sentence why the baseline's tables did not judge, where others did.
+    ``rules`` is empty where there was no project to ask. ``differences`` names what differs from the baseline: perf.toml,
+    perf-accepted.toml, the overlay, the benchmark's own files. ``accepts`` are the degradations that the target itself accepts.
+    ``remark`` says in a sentence why the baseline's tables did not judge, where others did.
     """
 
     rules: Literal["", "baseline", "target", "working tree"] = ""
-    differences: list[Text] = []
+    differences: list[Difference] = []
     accepts: list[Text] = []
     remark: Text = ""
 

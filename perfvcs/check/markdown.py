@@ -58,7 +58,7 @@ def markdown(
     ``why`` is the reason for comparing these two. ``verbose`` adds a table of every comparison, in the report's order, and one of what
     is accepted. Names come from whoever wrote the profile: they are shown literally.
     """
-    said = brief(report, causes)
+    said = brief(report, causes, whole=verbose)
     said_first = ". ".join(filter(None, [said.sentence, said.criteria]))
     title = f"{escape(revision(report.baseline))} → {escape(revision(report.target))}{f' ({escape(why)})' if why else ''}"
     lines = [f"**perf check** {title}: {escape(said_first)}", ""]

@@ -64,7 +64,7 @@ def _ending(report: Report, texts: Sequence[str], width: int) -> list[str]:
 
 def lead(report: Report, *, why: str = "", width: int = COLUMNS) -> list[str]:
     """The sentence and the jobs, which precede a complete list; ``why`` as in ``screen``."""
-    said = brief(report)
+    said = brief(report, whole=True)
     lines = [line for job in said.jobs for line in _rows(job, width).all]
     top = [*wrap(f"{_title(report, why)}: {said.sentence}", width, subsequent_indent="  "), *_criteria(said, width)]
     return [*top, "", *lines, *([""] if lines else [])]

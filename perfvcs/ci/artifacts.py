@@ -61,7 +61,7 @@ def _joined(verdict: CiVerdict, top: str, most: int, *, verbose: bool) -> str:
     partly = verdict.receipt.settled < verdict.receipt.comparisons or not verdict.report.judged_by.is_plain
     banner = PARTLY if partly and verdict.word in ("fine", "untouched") else BANNERS[verdict.word]
     pair = " → ".join(escape(revision(name)) for name in (verdict.report.baseline, verdict.report.target))
-    said = [shorten(verdict.sentence(), HEADLINE), criteria(verdict.report.judged_by)]
+    said = [shorten(verdict.sentence(), HEADLINE), criteria(verdict.report.judged_by, whole=verbose)]
     headline = escape(". ".join(filter(None, said)))
     head = f"{top}> [!{banner}]\n> **perf ci** {pair}: {headline}.\n\n"
     empty = not verdict.report.changes

@@ -32,11 +32,12 @@ class CommittedFile(NamedTuple):
 
 
 class ChangedFile(NamedTuple):
-    """A file that differs between two commits: git's letter for what became of it, and its new mode."""
+    """A file that differs between two commits: git's letter for what became of it, its new mode and blob."""
 
     path: str
     status: str
     mode: str
+    blob: str = ""
 
     @property
     def added(self) -> bool:
@@ -116,6 +117,6 @@ def changed_files(project: Project, old: str, new: str) -> list[ChangedFile]:
     fields = project.git(*compare, old, new).split("\0")
     found = []
     for entry, path in zip(fields[:-1:2], fields[1::2], strict=True):
-        _, mode, _, _, status = entry.split(" ")
-        found.append(ChangedFile(path, status, mode))
+        _, mode, _, blob, status = entry.split(" ")
+        found.append(ChangedFile(path, status, mode, blob))
     return found

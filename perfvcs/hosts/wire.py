@@ -21,7 +21,7 @@ from perfvcs.jobs import Cell, matrix
 from perfvcs.jobs.config import Config
 from perfvcs.measure.journal import Block, Described, Identity, Lost
 from perfvcs.measure.product import Product
-from perfvcs.measure.site import Version
+from perfvcs.measure.site import Version, overlay_source
 from perfvcs.measure.sites import Sites
 from perfvcs.system.disk import entries, remove
 
@@ -222,15 +222,14 @@ def _open(variables: Mapping[str, str], tokens: Sequence[str]) -> dict[str, str]
 
 
 def _files(root: Path, overlay: Sequence[str]) -> list[ParcelFile]:
-    """The files of the overlay; links travel as links."""
+    """The files of the overlay; an entry that is a link travels as what it leads to, links in a folder as links."""
     found: dict[str, ParcelFile] = {}
     size = 0
     for entry in overlay:
-        top = root / os.path.normpath(entry)
-        paths = [top] if top.is_symlink() or not top.is_dir() else sorted(top.rglob("*"))
-        for path in paths:
+        top, place = overlay_source(root, entry)
+        for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
             if path.is_symlink() or path.is_file():
-                name = str(path.relative_to(root))
+                name = str(place / path.relative_to(top))
                 content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
                 size += len(content)
                 if size > LARGEST_OVERLAY:

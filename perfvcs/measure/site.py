@@ -219,13 +219,8 @@ def _pythons(
 
 def _overlay(root: Path, folder: Path, entry: str) -> str:
     """Copy one entry of the newest configuration's files over a checkout; the first 16 hex digits of its content's SHA-256."""
-    place = Path(os.path.normpath(entry))
-    source, target = (root / place).resolve(), folder / place
-    inside = source.relative_to(root.resolve()).parts if source.is_relative_to(root.resolve()) else ()
-    if not inside or place.is_absolute() or ".." in place.parts or {".git", ".perf"}.intersection((inside[0], place.parts[0])):
-        raise UsageError(f"perf.toml: overlay `{entry}` is not part of the project: name a file or folder of it")
-    if not source.exists():
-        raise UsageError(f"perf.toml: overlay `{entry}` does not exist: create it or take it out")
+    source, place = overlay_source(root, entry)
+    target = folder / place
     if not target.parent.resolve().is_relative_to(folder.resolve()):
         raise BuildError(f"overlay `{entry}` would leave the checkout through a symbolic link of this revision")
     try:
@@ -243,17 +238,30 @@ def _overlay(root: Path, folder: Path, entry: str) -> str:
     return _content(source)
 
 
+def overlay_source(root: Path, entry: str) -> tuple[Path, Path]:
+    """The file or folder that an entry of the overlay means, through links, and its place in a checkout; raises UsageError."""
+    place = Path(os.path.normpath(entry))
+    source = (root / place).resolve()
+    inside = source.relative_to(root.resolve()).parts if source.is_relative_to(root.resolve()) else ()
+    if not inside or place.is_absolute() or ".." in place.parts or {".git", ".perf"}.intersection((inside[0], place.parts[0])):
+        raise UsageError(f"perf.toml: overlay `{entry}` is not part of the project: name a file or folder of it")
+    if not source.exists():
+        raise UsageError(f"perf.toml: overlay `{entry}` does not exist: create it or take it out")
+    return source, place
+
+
 def _content(path: Path) -> str:
     """16 hex digits over names and contents of a file or folder, compiled Python left out."""
-    found = (
-        [path]
-        if path.is_file()
-        else sorted(file for file in path.rglob("*") if file.is_file() and "__pycache__" not in file.parts)
-    )
+    members = [path] if path.is_file() else sorted(path.rglob("*"))
     digest = hashlib.sha256()
-    for file in found:
-        digest.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode("utf-8", "surrogateescape"))
-        digest.update(file.read_bytes())
+    for file in members:
+        # a link in a folder stays one, and leads to the revision's own
+        own = os.fsencode(file.readlink()) if file.is_symlink() else None
+        if "__pycache__" in file.parts or (own is None and not file.is_file()):
+            continue
+        content = file.read_bytes() if own is None else own
+        digest.update(f"{file.relative_to(path).as_posix()}\0{len(content)}\0".encode("utf-8", "surrogateescape"))
+        digest.update(content)
     return digest.hexdigest()[:16]
 
 

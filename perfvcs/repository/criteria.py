@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from perfvcs.check.change import JudgedBy
+from perfvcs.check.change import Difference, JudgedBy
 from perfvcs.check.register import LARGEST_REGISTER, REGISTER_FILE
 from perfvcs.check.text import labelled
 from perfvcs.errors import UsageError
 from perfvcs.git.ancestry import Ancestry
 from perfvcs.git.blobs import LINK, ChangedFile, CommittedFile, CommittedFiles, Unreadable, changed_files
 from perfvcs.git.command import GitError
-from perfvcs.jobs.differences import FOLDERS, measuring, of_files, of_settings
+from perfvcs.git.links import Links, committed_links
+from perfvcs.jobs.benchmark_files import of_files
+from perfvcs.jobs.differences import MOST_NAMED, of_settings
 from perfvcs.profile.rules import LARGEST_RULES, RULES_FILE, Rules
 from perfvcs.system.foreign import content, toml
 from perfvcs.text.characters import shorten
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from perfvcs.repository.state import State
 
 Whose = Literal["", "baseline", "target", "working tree"]
-UNKNOWN = "what differs is not known, since git does not have all files here"
-MOST_PATHS = 1000  # that perf.toml names and git is asked for
+UNKNOWN = Difference(what="what differs is not known, since git does not have all files here")
 REASON, ACCEPTED = 160, 80  # characters of why a file cannot be used, and of what is accepted
 
 
@@ -84,18 +83,18 @@ class CriteriaReader:
             return Criteria(rules, judged_by)
         try:
             files = changed_files(self._project, old, new) if old != new else []
+            links = committed_links(self._project, old, files)
         except GitError:  # a part of a clone that is not here
             return Criteria(rules, replace(judged_by, differences=[UNKNOWN]))
         if changed is not None:
             known = {file.path for file in files}
             more = (path for path in changed() if path not in known)
             files += [ChangedFile(path, "M", self._mode(path)) for path in more]
+            links += self._present_links(files)
         before, after = self._tables(old), self._tables(None if changed else new)
         accepts, said = self._acceptances(old, new, live=changed is not None)
         settings = _settings(before, after, files, ignored=judged_by.rules == "baseline")
-        tables = before.table or {}, after.table or {}
-        links = self._links(new, set().union(*map(measuring, tables))) if files else {}
-        own = of_files(*tables, files, links)
+        own = of_files(before.table or {}, after.table or {}, files, Links(links, str(self._project.root)))
         return Criteria(rules, replace(judged_by, accepts=accepts, differences=[*settings, *said, *own]))
 
     def rules(self, baseline: str, target: str, *, committed: bool = False) -> Criteria:
@@ -118,8 +117,13 @@ class CriteriaReader:
     def touches(self, commit: str, files: Sequence[ChangedFile]) -> bool:
         """Whether files that a commit changes are among what it is judged by."""
         table = self._tables(commit).table or {}
-        links = self._links(commit, measuring(table)) if files else {}
-        return any(file.path in (RULES_FILE, REGISTER_FILE) for file in files) or bool(of_files(table, table, files, links))
+        if any(file.path in (RULES_FILE, REGISTER_FILE) for file in files):
+            return True
+        try:
+            links = Links(committed_links(self._project, commit, files), str(self._project.root))
+        except GitError:  # a part of a clone that is not here
+            return True
+        return bool(of_files(table, table, files, links))
 
     def _rules_of(self, commit: str) -> Rules | str:
         """The rules of a commit; why they cannot be used, empty where there is no perf.toml."""
@@ -167,7 +171,7 @@ class CriteriaReader:
         except (Unreadable, UsageError) as error:
             return _Settings(problem=shorten(str(error), REASON))
 
-    def _acceptances(self, old: str, new: str, *, live: bool) -> tuple[list[str], list[str]]:
+    def _acceptances(self, old: str, new: str, *, live: bool) -> tuple[list[str], list[Difference]]:
         """The degradations on the way that only the newer perf-accepted.toml accepts, and what else differs.
 
         ``live``: the newer one is the working tree's.
@@ -181,7 +185,7 @@ class CriteriaReader:
             text = self._text(None if live else new, REGISTER_FILE, LARGEST_REGISTER)
             after = {one.id: one for one in parse(text or "")}
         except (Unreadable, UsageError) as error:
-            return [], [f"{REGISTER_FILE} (cannot be used: {shorten(str(error), REASON)})"]
+            return [], [Difference(what=REGISTER_FILE, parts=[f"cannot be used: {shorten(str(error), REASON)}"])]
         before: dict[str, Acceptance] = {}
         with suppress(Unreadable, UsageError):  # it was mended
             text = self._text(old, REGISTER_FILE, LARGEST_REGISTER)
@@ -192,7 +196,7 @@ class CriteriaReader:
         withdrawn, others = len(before.keys() - after.keys()), len(came) - len(own)
         said = [f"{counted(withdrawn, 'acceptance')} withdrawn"] if withdrawn else []
         said += [f"{counted(others, 'acceptance')} of other changes"] if others else []
-        return own, [f"{REGISTER_FILE} ({', '.join(said)})"] if said else []
+        return own, [Difference(what=REGISTER_FILE, parts=said)] if said else []
 
     def _text(self, commit: str | None, name: str, most: int) -> str | None:
         """The text of a file in a commit, or in the working tree; None without one. Raises Unreadable."""
@@ -207,26 +211,14 @@ class CriteriaReader:
         except (OSError, UnicodeDecodeError) as error:
             raise Unreadable(str(error)) from None
 
-    def _links(self, commit: str, paths: Iterable[str]) -> dict[str, str]:
-        """The symbolic links of a commit among some paths, the folders above them, and those of benchmarks: path -> path."""
-        wanted = {place for path in paths for place in (path, *map(str, PurePosixPath(path).parents))}
-        inside = sorted(place for place in wanted if place != "." and not place.startswith(("/", "..", "-", ":")))
-        listed = self._project.git(
-            "--literal-pathspecs", "ls-tree", "-z", "--full-tree", commit, "--", *inside[:MOST_PATHS] or ["."]
-        )
-        listed += self._project.git("ls-tree", "-r", "-z", "--full-tree", commit, "--", *sorted(FOLDERS))
-        found: dict[str, str] = {}
-        for line in listed.split("\0"):
-            about, _, path = line.partition("\t")
-            if about.startswith(LINK):
-                leads = self._project.git("cat-file", "blob", about.split(" ")[2])
-                target = os.path.normpath(os.path.join(os.path.dirname(path), leads))  # noqa: PTH118, PTH120 - of git's paths
-                if not target.startswith(("..", "/")):
-                    found[path] = target
-        return found
-
     def _mode(self, path: str) -> str:
         return LINK if (self._project.root / path).is_symlink() else ""
+
+    def _present_links(self, files: Iterable[ChangedFile]) -> Iterator[tuple[str, str]]:
+        """Where those of some files that are links lead in the working tree."""
+        for file in files:
+            with suppress(OSError):  # it is none, or gone
+                yield file.path, str((self._project.root / file.path).readlink())
 
 
 def _by(whose: Whose, remark: str = "") -> JudgedBy:
@@ -244,13 +236,16 @@ def _rules(table: Table) -> Rules | str:
         return shorten(str(error), REASON)
 
 
-def _settings(before: _Settings, after: _Settings, files: Iterable[ChangedFile], *, ignored: bool) -> list[str]:
+def _settings(before: _Settings, after: _Settings, files: Iterable[ChangedFile], *, ignored: bool) -> list[Difference]:
     """What differs between two perf.toml, as one entry."""
-    if after.problem:
-        return [f"{RULES_FILE} (cannot be used: {after.problem})"]
     link = any(file.path == RULES_FILE and file.mode == LINK for file in files)
-    said = "" if before.problem else of_settings(before.table, after.table, ignored=ignored)
-    return [f"{RULES_FILE} (a link)"] * link + [said] * bool(said)
+    parts = ["a link"] * link
+    if after.problem:
+        parts = [f"cannot be used: {after.problem}"]
+    elif not before.problem:
+        parts += of_settings(before.table, after.table, ignored=ignored)
+    listed = parts[:MOST_NAMED]
+    return [Difference(what=RULES_FILE, parts=listed, more=len(parts) - len(listed))] * bool(parts)
 
 
 def _accepted(acceptance: Acceptance) -> str:

@@ -6,12 +6,17 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from conftest import Project, Said
 from samples import interleaved, noisy
 
+from perfvcs.check.answer import criteria
+from perfvcs.check.change import Difference, JudgedBy
 from perfvcs.git.blobs import ChangedFile
-from perfvcs.jobs.differences import of_files, of_settings
+from perfvcs.git.links import Links
+from perfvcs.jobs.benchmark_files import of_files
+from perfvcs.jobs.differences import of_settings
 from perfvcs.repository import Repository
 
 Perf = Callable[..., Said]
@@ -46,7 +51,13 @@ def flat(said: Said) -> str:
 
 def judged_by(perf: Perf, *words: str, code: int = 3) -> dict[str, object]:
     found: dict[str, object] = json.loads(perf("check", "--json", *words, code=code).out)["judged_by"]
-    return found
+    return found | {"differences": named(msgspec.convert(found["differences"], list[Difference]))}
+
+
+def named(differences: list[Difference]) -> list[str]:
+    """Differences as reports name them, each by itself."""
+    each = [criteria(JudgedBy(differences=[one])) for one in differences]
+    return [said.removeprefix("This change also changes how it is judged: ") for said in each]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -179,7 +190,7 @@ def test_a_perf_toml_that_cannot_be_read_is_named(project: Project, perf: Perf) 
 
 
 @pytest.mark.parametrize(("to", "words"), [
-    ("ci/perf.toml", "perf.toml (a link)"),
+    ("ci/perf.toml", "perf.toml (a link; new [[check]] delta 1000%, ignored)"),
     ("/dev/zero", "perf.toml (cannot be used: it is a link out of the project)"),
     ("nowhere", "perf.toml (cannot be used: it is a link to nothing)"),
     ("perf.toml", "perf.toml (cannot be used: it is a link to itself)"),
@@ -195,8 +206,7 @@ def test_a_perf_toml_that_becomes_a_link_is_named(project: Project, perf: Perf, 
     store.add(interleaved([base, change], [noisy(0.01, seed=1), noisy(0.06, seed=2)]), "test")
     (project.root / "perf.toml").unlink()
     project.commit("mended", **{"perf.toml": JOB})
-    more = ["perf.toml (new [[check]] delta 1000%, ignored)"] if to == "ci/perf.toml" else []
-    assert judged_by(perf, base, change)["differences"] == [words, *more]
+    assert judged_by(perf, base, change)["differences"] == [words]
 
 
 def test_what_a_link_leads_to_is_read_and_compared(project: Project, perf: Perf) -> None:
@@ -236,6 +246,147 @@ def test_a_file_that_measures_is_named_if_it_differs(
         assert f"This change also changes how it is judged: {words}" in flat(perf("check", *form, code=3))
 
 
+CONFIG = {"cmd": "sh bench/run.sh"}
+LINKED = {  # settings, links, the file that does less, what is said
+    "overlay": ({**CONFIG, "overlay": "bench"}, {"bench": "shared"}, "shared/n.py", "the overlay shared/n.py"),
+    "its parent": ({**CONFIG, "overlay": "bench/a"}, {"bench": "shared"}, "shared/a/n.py", "the overlay shared/a/n.py"),
+    "link to a link": (
+        {**CONFIG, "overlay": "ov.h"},
+        {"ov.h": "real/../to/n.h", "to": "real"},
+        "real/n.h",
+        "the overlay real/n.h",
+    ),
+    "in the overlay": ({**CONFIG, "overlay": "tools"}, {"tools/n.py": "../lib/n.py"}, "lib/n.py", "the benchmark lib/n.py"),
+    "folder in it": ({**CONFIG, "overlay": "tools"}, {"tools/n": "../lib/n"}, "lib/n/m.py", "the benchmark lib/n/m.py"),
+    "benchmark": (CONFIG, {"bench/run.c": "../src/impl.c"}, "src/impl.c", "the benchmark src/impl.c"),
+    "called so": (CONFIG, {"benchmarks": "shared"}, "shared/n.py", "the benchmark shared/n.py"),
+    "workload": ({**CONFIG, "workloads": "d.txt"}, {"d.txt": "data/d.txt"}, "data/d.txt", "the workload data/d.txt"),
+    "in a workload": ({**CONFIG, "workloads": "in"}, {"in/d.txt": "../data/d.txt"}, "data/d.txt", "the workload data/d.txt"),
+    "named": ({"cmd": "sh tools/run.sh"}, {"tools": "scripts"}, "scripts/run.sh", "the benchmark scripts/run.sh"),
+    "absolute": ({**CONFIG, "overlay": "bench"}, {"bench": "{root}/shared"}, "shared/n.py", "the overlay shared/n.py"),
+    "circles": ({**CONFIG, "overlay": "bench"}, {"bench": "bench/bench", "a": "a", "bench2": "a/.."}, "overlay/n.py", None),
+    "to all of it": (CONFIG, {"bench/root": ".."}, "src/n.py", None),
+    "out of it": ({**CONFIG, "overlay": "bench"}, {"bench/out": "../../../shared"}, "shared/n.py", None),
+}
+
+
+@pytest.mark.parametrize(("about", "links", "path", "words"), LINKED.values(), ids=LINKED)
+def test_what_a_link_leads_to_is_named_as_what_the_link_is(
+    project: Project, about: dict[str, str], links: dict[str, str], path: str, words: str | None
+) -> None:
+    for name, to in links.items():
+        (project.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (project.root / name).symlink_to(to.replace("{root}", str(project.root)))
+    project.commit("base", **{"perf.toml": settings(**about), "lib/core.py": "1", path: "20"})
+    project.commit("change", **{"lib/core.py": "2", path: "0"})
+    assert judged_by_pair("HEAD~1", "HEAD") == ([words] if words else [])
+
+
+def test_a_link_that_is_changed_leads_to_both_places(project: Project) -> None:
+    (project.root / "bench").symlink_to("shared")
+    files = {"shared/n.py": "1", "easy/n.py": "1", "lib/core.py": "1"}
+    project.commit("base", **{"perf.toml": settings(**CONFIG, overlay="bench"), **files})
+    (project.root / "bench").unlink()
+    (project.root / "bench").symlink_to("easy")
+    project.commit("change", **dict.fromkeys(files, "2"))
+    assert judged_by_pair("HEAD~1", "HEAD") == ["the overlay bench and 2 more files"]
+
+
+def test_links_that_lead_to_more_places_than_anybody_needs_are_named_and_end_soon() -> None:
+    """Of the forty links on each way every one leads to two places."""
+    links = Links([("bench/a", "a/b"), ("bench/a", "../bench/a/c")])
+    found = of_files({"overlay": ["bench/a"]}, {}, [ChangedFile("bench/x", "M", "")], links)
+    assert named(found) == ["links (too many to follow)", "the benchmark bench/x"]
+
+
+def test_a_submodule_with_the_overlay_in_it_is_named() -> None:
+    files = [ChangedFile("vendor/suite", "M", "160000"), ChangedFile("lib.c", "M", "")]
+    assert named(of_files({"overlay": ["vendor/suite/bench"]}, {}, files)) == ["the overlay vendor/suite"]
+
+
+def test_by_what_git_writes_a_checkout_is_named(project: Project) -> None:
+    """It can give the files of the overlay, of workloads and of benchmarks another content."""
+    project.commit("base", **{"perf.toml": settings(), "data/d.txt": "1", "lib/core.py": "1"})
+    attributes = {".gitattributes": "data/d.txt text eol=crlf\n"}
+    project.commit("change", **{**attributes, "lib/core.py": "2"})
+    assert judged_by_pair("HEAD~1", "HEAD") == ["the checkout's .gitattributes"]
+
+
+READ = {
+    "make": ({"cmd": "make -s bench"}, "Makefile"),
+    "make in a folder": ({"cmd": "sh x.sh", "build": "make -C tools all"}, "tools/rules.mk"),
+    "a named Makefile": ({"cmd": "make -fbuild/other"}, "build/other"),
+    "cmake": ({"cmd": "ctest --test-dir build"}, "cpp/CMakeLists.txt"),
+    "npm": ({"cmd": "npm run bench"}, "package.json"),
+    "npm's settings": ({"cmd": "npm run bench"}, ".npmrc"),
+    "cargo": ({"cmd": "cargo run --release"}, "Cargo.toml"),
+    "pytest.ini": ({"cmd": "python3 -m pytest tests"}, "pytest.ini"),
+    "pyproject": ({"collectors": "pytest"}, "pyproject.toml"),
+    "behind =": ({"cmd": "./run --conf=conf.ini"}, "conf.ini"),
+    "behind @": ({"cmd": "cc @args/run.rsp"}, "args/run.rsp"),
+    "in a list": ({"cmd": "./run --with a.ini,b.ini"}, "b.ini"),
+    "of a shell": ({"cmd": 'sh -c "cd tools && ./run <in.txt"'}, "tools/in.txt"),
+    "of an option": ({"cmd": "go -C tools run x.go"}, "tools/x.go"),
+    "of a workload": ({"cmd": "./run data/{workload}.txt", "workloads": "big"}, "data/big.txt"),
+    "a folder's program": ({"cmd": "python3 tools"}, "tools/__main__.py"),
+}
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.parametrize(("about", "path"), READ.values(), ids=READ)
+def test_what_a_command_reads_by_its_own_rules_belongs_to_the_benchmark(
+    project: Project, about: dict[str, str], path: str, fresh: bool
+) -> None:
+    project.commit("base", **{"perf.toml": settings(**about), "lib/core.py": "1", **({} if fresh else {path: "1"})})
+    project.commit("change", **{"lib/core.py": "2", path: "true"})
+    assert judged_by_pair("HEAD~1", "HEAD") == [f"the benchmark {path}"]
+
+
+def test_files_of_tools_that_no_command_runs_are_not_named(project: Project) -> None:
+    others = ("Makefile", "package.json", "pyproject.toml", "Cargo.toml", "conf.ini", "tests/helpers.py")
+    project.commit("base", **{"perf.toml": settings(), **dict.fromkeys(others, "1")})
+    project.commit("change", **dict.fromkeys(others, "2"))
+    assert judged_by_pair("HEAD~1", "HEAD") == []
+
+
+@pytest.mark.parametrize("folder", ["tests", "checks"])
+def test_what_helps_tests_is_named_with_them(project: Project, folder: str) -> None:
+    about = settings(f"python3 -m pytest -q {folder}")
+    project.commit("base", **{"perf.toml": about, f"{folder}/helpers.py": "1", "lib/core.py": "1"})
+    project.commit("change", **{f"{folder}/helpers.py": "2", f"{folder}/test_new.py": "1", "lib/core.py": "2"})
+    assert judged_by_pair("HEAD~1", "HEAD") == [f"the test {folder}/helpers.py"]
+
+
+def test_of_two_programs_that_a_command_names_one_may_feed_the_other(project: Project) -> None:
+    project.commit("base", **{"perf.toml": settings("./run --conf=conf.ini"), "run": "1", "conf.ini": "1"})
+    project.commit("change", **{"run": "2", "conf.ini": "2"})
+    assert judged_by_pair("HEAD~1", "HEAD") == ["the benchmark conf.ini and 1 more file"]
+
+
+def test_what_is_new_or_ignored_does_not_hide_the_rest(project: Project, perf: Perf) -> None:
+    config = f'overlay = ["lib"]\nbuild = ["true"]\n{JOB}'
+    empty = {f"bench/{name}.c": "" for name in "abcd"}
+    tables = "".join(f'[[check]]\njob = "{name}"\ndelta = "9%"\n' for name in "abcd")
+    commits = changed(
+        project,
+        {"perf.toml": JOB, "bench/run.c": "1", "bench/z.c": "1"},
+        {"perf.toml": config + tables, "bench/run.c": "", **empty},
+    )
+    short = "perf.toml (build, overlay; new [[check]] job a, delta 9%, ignored; new [[check]] job b, delta 9%, ignored; "
+    assert f"{short}new [[check]] job c, delta 9%, ignored; 1 more), the benchmark bench/run.c and 5 more files" in flat(
+        perf("check", *commits, code=3)
+    )
+    document = json.loads(perf("check", "--json", code=3).out)["judged_by"]["differences"]
+    files = ["bench/run.c", "bench/z.c", *empty]
+    rules = [f"new [[check]] job {name}, delta 9%, ignored" for name in "abcd"]
+    assert document == [
+        {"what": "perf.toml", "parts": ["build, overlay", *rules], "files": [], "more": 0},
+        {"what": "the benchmark", "parts": [], "files": files, "more": 0},
+    ]
+    said = flat(perf("check", "-v", code=3))
+    assert f"{rules[-1]}), the benchmark {' and '.join(files)}" in said
+
+
 def test_files_that_measure_nothing_are_not_named(project: Project, perf: Perf) -> None:
     config = {"perf.toml": settings("python3 -m pytest"), "docs/a.md": "1", "src/performance.py": "1"}
     changed(project, config, {**config, "docs/a.md": "2", "src/performance.py": "2", "tests/test_new.py": "pass"})
@@ -251,8 +402,8 @@ def test_a_program_that_a_command_names_is_not_its_own_judge_where_nothing_else_
 
 
 def judged_by_pair(*names: str) -> list[str]:
-    repository = Repository.find()
-    return repository.criteria(*map(repository.state, names)).judged_by.differences
+    repository = Repository.find(create=True)
+    return named(repository.criteria(*map(repository.state, names)).judged_by.differences)
 
 
 def test_of_many_files_one_is_named_and_the_others_are_counted(project: Project, perf: Perf) -> None:
@@ -260,39 +411,6 @@ def test_of_many_files_one_is_named_and_the_others_are_counted(project: Project,
     files = {f"bench/{number}.py": "1" for number in range(30)}
     changed(project, config | files, config | dict.fromkeys(files, "2"))
     assert judged_by(perf)["differences"] == ["the benchmark bench/0.py and 29 more files"]
-
-
-def test_a_changed_file_is_named_before_new_ones(project: Project, perf: Perf) -> None:
-    rules = JOB + 'workloads = ["in.txt"]\n'
-    after = {"bench/a.sh": "", "bench/b.sh": "", "bench/sort.sh": "true # less\n", "perf.toml": rules}
-    changed(project, {"perf.toml": rules, "bench/sort.sh": "true\n"}, after)
-    assert judged_by(perf)["differences"] == ["the benchmark bench/sort.sh and 2 more files"]
-
-
-def test_rules_without_effect_hide_nothing_that_has_one(project: Project, perf: Perf) -> None:
-    ignored = "".join(f'[[check]]\njob = "j{number}"\n' for number in range(5))
-    changed(project, {"perf.toml": JOB}, {"perf.toml": 'build = ["true"]\n' + JOB + ignored})
-    (said,) = judged_by(perf)["differences"]  # type: ignore[misc]
-    assert str(said).startswith("perf.toml (build; new [[check]]")
-
-
-@pytest.mark.parametrize(
-    ("link", "leads", "path", "rules", "words"),
-    [
-        ("bench", "shared", "shared/n.txt", 'overlay = ["bench"]\n' + JOB, "the overlay shared/n.txt"),
-        ("in.txt", "real/in.txt", "real/in.txt", JOB + 'workloads = ["in.txt"]\n', "the workload real/in.txt"),
-        ("bench/sort.sh", "../src/sort.sh", "src/sort.sh", JOB, "the benchmark src/sort.sh"),
-        ("bench/other.sh", "../src/other.sh", "src/other.sh", JOB, "the benchmark src/other.sh"),
-    ],
-)
-def test_what_a_link_leads_to_is_what_the_link_is(
-    project: Project, perf: Perf, link: str, leads: str, path: str, rules: str, words: str
-) -> None:
-    project.write(path, "1")
-    (project.root / link).parent.mkdir(exist_ok=True)
-    (project.root / link).symlink_to(leads)
-    changed(project, {"perf.toml": rules}, {path: "2"})
-    assert words in judged_by(perf)["differences"]  # type: ignore[operator]
 
 
 def test_uncommitted_files_are_named_where_they_are_the_target(project: Project, perf: Perf, tmp_path: Path) -> None:
@@ -326,12 +444,12 @@ def test_a_hostile_perf_toml_is_compared_within_bounds() -> None:
     """Each with each, or split as a shell does, these would take minutes to hours; the number is one that Python refuses to write."""
     many = {"check": [{"job": f"{number}"} for number in range(100_000)]}
     others = {"check": [{"job": f"x{number}"} for number in range(100_000)]}
-    assert of_settings(many, others, ignored=True) == "perf.toml ([[check]] tables, ignored)"
+    assert of_settings(many, others, ignored=True) == ["[[check]] tables, ignored"]
     number = {"job": [{"cmd": "true", "executions": 1 << 100_000, "name": 1 << 100_000}]}
-    assert of_settings({"job": [{"cmd": "true"}]}, number, ignored=False) == "perf.toml (job true: executions, name)"
+    assert of_settings({"job": [{"cmd": "true"}]}, number, ignored=False) == ["job true: executions, name"]
     entries = {"overlay": [f"e{number}" for number in range(50_000)], "job": [{"cmd": "a " * 400_000}]}
     files = [ChangedFile(f"{number}/" + "a/" * 2000, "M", "") for number in range(2000)]
-    assert of_files(entries, entries, [*files, ChangedFile("e7/x", "M", "")]) == ["the overlay e7/x"]
+    assert of_files(entries, entries, [*files, ChangedFile("e7/x", "M", "")]) == [Difference(what="the overlay", files=["e7/x"])]
 
 
 def accepting(project: Project, effect: float = 6.0, slower: float = 5.9) -> list[str]:
@@ -381,9 +499,9 @@ def test_what_is_accepted_of_an_earlier_change_is_not_its_own(project: Project) 
     project.commit("accept", **{"perf-accepted.toml": ACCEPTED.format(metric="wall", effect=9.0, baseline=base, target=change)})
     repository = Repository.find()
     by = repository.criteria(*map(repository.state, (change, "HEAD"))).judged_by
-    assert (by.accepts, by.differences) == ([], ["perf-accepted.toml (1 acceptance of other changes)"])
+    assert (by.accepts, named(by.differences)) == ([], ["perf-accepted.toml (1 acceptance of other changes)"])
     by = repository.criteria(*map(repository.state, (base, "HEAD"))).judged_by
-    assert (by.accepts, by.differences) == (["sort: wall time +900 %"], [])
+    assert (by.accepts, named(by.differences)) == (["sort: wall time +900 %"], [])
 
 
 def test_withdrawn_acceptances_and_a_damaged_register_are_named(project: Project, perf: Perf) -> None:

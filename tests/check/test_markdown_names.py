@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from perfvcs.check import Change, compare
-from perfvcs.check.change import CounterCluster, Curve, JudgedBy
+from perfvcs.check.change import CounterCluster, Curve, Difference, JudgedBy
 from perfvcs.check.markdown import escape
 from perfvcs.ci.artifacts import comment, summary
 from perfvcs.ci.verdict import Alarms, CausesOfUnit, CiVerdict, CiWord, Receipt
@@ -156,7 +156,8 @@ def parts(names: Iterator[str]) -> CiVerdict:
     whole = []
     for one, change in zip(report.overall * 2, changes, strict=False):
         whole.append(replace(one, job=next(names), metric=change.metric, reason=next(names), unit=next(names)))
-    judged = JudgedBy(rules="target", differences=[next(names)], accepts=[next(names)], remark=next(names))
+    differences = [Difference(what=next(names), parts=[next(names)] * 2, files=[next(names)] * 2)]
+    judged = JudgedBy(rules="target", differences=differences, accepts=[next(names)], remark=next(names))
     lists = {name: [next(names)] for name in ("failures", "renamed", "untouched")}
     ends = {name: next(names) for name in ("baseline", "target", "inherits")}
     return CiVerdict(

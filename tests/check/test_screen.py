@@ -12,7 +12,7 @@ from test_check_text import change, report
 
 from perfvcs.check import Report
 from perfvcs.check.answer import entries, sentence
-from perfvcs.check.change import VERDICT_WORDS, JudgedBy, Overall
+from perfvcs.check.change import VERDICT_WORDS, Difference, JudgedBy, Overall
 from perfvcs.check.markdown import markdown
 from perfvcs.check.screen import SCREEN_LINES, screen
 
@@ -139,6 +139,9 @@ def test_a_name_breaks_lines_nowhere(separator: str) -> None:
 
 
 NAMES = st.text(max_size=300)
+DIFFERENCES = st.builds(
+    Difference, what=NAMES, parts=st.lists(NAMES, max_size=6), files=st.lists(NAMES, max_size=3), more=st.integers(0, 9)
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -157,7 +160,7 @@ NAMES = st.text(max_size=300)
         max_size=40,
     ),
     st.integers(0, 2),
-    st.builds(JudgedBy, differences=st.lists(NAMES, max_size=9), accepts=st.lists(NAMES, max_size=2), remark=NAMES),
+    st.builds(JudgedBy, differences=st.lists(DIFFERENCES, max_size=12), accepts=st.lists(NAMES, max_size=2), remark=NAMES),
 )
 def test_whatever_is_reported_takes_one_screen(changes: list[Any], following: int, by: JudgedBy) -> None:
     jobs = [job(2, given.word, job=given.job, series=[given.series], metric=given.metric) for given in changes[:9]]

@@ -71,6 +71,19 @@ def test_a_benchmark_that_does_nothing_any_more_is_named(change: Change) -> None
     assert change.verdict.speaks
 
 
+def test_a_benchmark_behind_a_link_that_does_nothing_any_more_is_named(change: Change) -> None:
+    """On both sides: what an overlay's link leads to is laid over them."""
+    root, early = change.project.root, {"shared/run.sh": WORK.replace("LEVEL", "1000")}
+    (root / "bench" / "run.sh").unlink()
+    (root / "bench").rmdir()
+    (root / "bench").symlink_to("shared")
+    change.base = change.project.commit(
+        "linked", **{"shared/run.sh": ". ./lib.sh", "perf.toml": f'overlay = ["bench"]\n{(root / "perf.toml").read_text()}'}
+    )
+    lib(change.project, "5900", **early)
+    assert "This change also changes how it is judged: the overlay shared/run.sh" in flat(change.ci())
+
+
 def test_a_job_that_is_removed_is_named(change: Change) -> None:
     text = (change.project.root / "perf.toml").read_text().replace('name = "work"', 'name = "easy"')
     lib(

@@ -17,7 +17,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
 
 from perfvcs.check import Report, compare
-from perfvcs.check.change import JudgedBy
+from perfvcs.check.change import Difference, JudgedBy
 from perfvcs.ci import artifacts, suites
 from perfvcs.ci.artifacts import REPORTS, document
 from perfvcs.ci.findings import code_quality, obeying_nothing, sarif, workflow_commands
@@ -72,7 +72,7 @@ FAILED = verdict("failed", Report(baseline="1", target="2", method="auto", chang
 
 JUDGED = JudgedBy(
     rules="target", remark="the tables are those of the target", accepts=["sort: wall time +490 %", HOSTILE],
-    differences=["perf.toml (job sort removed)", f"the overlay {HOSTILE}"],
+    differences=[Difference(what="perf.toml", parts=["job sort removed"]), Difference(what="the overlay", files=[HOSTILE, "b"])],
 )  # fmt: skip
 
 

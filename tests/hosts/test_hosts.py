@@ -48,6 +48,18 @@ def profiles(project: Project) -> list[Profile]:
     return repository.profiles(header for commit in repository.index.commits() for header in repository.index.headers([commit]))
 
 
+def test_an_overlay_that_is_a_link_travels_as_what_it_leads_to(
+    project: Project, perf: Perf, hosts: DaskCluster, versions: list[str]
+) -> None:
+    project.write("perf.toml", CONFIGURATION.replace("bench.sh", "bench", 1).replace("sh bench.sh", "sh bench/run.sh"))
+    project.write("newest/run.sh", ": nothing\n")
+    (project.root / "bench").symlink_to("newest")
+    versions.append(project.commit("a link"))
+    perf("collect", *versions, *hosts.options)
+    perf("collect", *versions)
+    assert len({one.job.source["bench"] for one in profiles(project)}) == 1
+
+
 def test_blocks_are_shared_out_and_none_is_torn_apart(
     project: Project, perf: Perf, hosts: DaskCluster, versions: list[str]
 ) -> None:

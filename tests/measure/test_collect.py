@@ -455,6 +455,19 @@ def test_a_link_in_the_overlay_measures_old_revisions_too(project: Project, perf
     assert (project.root / "bench").is_symlink()
 
 
+def test_a_link_in_a_folder_of_the_overlay_leads_to_the_revisions_own_file(project: Project, perf: Perf) -> None:
+    (project.root / "bench").mkdir()
+    (project.root / "bench" / "work.sh").symlink_to("../lib.sh")
+    project.configure('cmd = "sh bench/work.sh"', top='overlay = ["bench"]')
+    project.commit("fails", **{"lib.sh": "exit 1"})
+    project.commit("works", **{"lib.sh": "exit 0"})
+    assert "1 failure" in perf("collect", "HEAD~1", "HEAD", code=5).err
+    project.commit("works otherwise", **{"lib.sh": "true"})
+    perf("collect", "HEAD")
+    sources = {profile.job.source["bench"] for profile in [*stored("HEAD~1"), *stored()]}
+    assert len(sources) == 1, "what the link leads to is no part of the benchmark"
+
+
 @pytest.mark.parametrize("entry", [".git", ".perf", "./.git/hooks", "a/..", "a/../../b", "link"])
 def test_what_is_not_part_of_the_project_is_no_overlay(project: Project, perf: Perf, entry: str) -> None:
     (project.root / "link").symlink_to(".git")

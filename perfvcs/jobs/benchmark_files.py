@@ -1,0 +1,224 @@
+"""Which files measure: the overlay, workloads, benchmarks and tests, and what their commands read by themselves."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, islice, pairwise
+from typing import NamedTuple
+
+from perfvcs.check.change import Difference
+from perfvcs.git.blobs import ChangedFile
+from perfvcs.git.links import Links, TooManyLinks
+from perfvcs.jobs.differences import MOST_NAMED, Table, tables, texts
+from perfvcs.profile.rules import RULES_FILE
+
+LONGEST_COMMAND = 20_000  # characters; splitting takes a time quadratic in its words
+DEEPEST_ENTRY = 100  # folders
+MOST_FILLED = 10_000  # paths with the name of a workload in them
+MOST_ENTERED = 8  # folders of one command that it enters
+
+# what is called so measures or tests, whether a command names it or not
+FOLDERS = frozenset({"asv_bench", "bench", "benches", "benchmark", "benchmarks", "perf"})
+BENCHMARK = re.compile(r"(?:bench.*|.*[-_.]bench(?:marks?)?)\.[^.]+", re.IGNORECASE)
+TEST = re.compile(r"test_.*\.py|.*_test\.(?:py|go)|conftest\.py")
+TEST_FOLDERS = frozenset({"test", "testing", "tests"})
+TESTING = re.compile(r"\b(?:pytest|unittest)\b|\bgo test\b")
+CONFIGURES = "conftest.py"  # pytest loads it by itself
+SERVICE = re.compile(r"\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.yml")
+ATTRIBUTES = ".gitattributes"  # by which git writes the files of a checkout
+KINDS = ("overlay", "workload", "benchmark", "test", "checkout's", "service's job")
+
+# what the tools in a command read unasked, in any folder
+PYTEST = r"\.?pytest\.(?:ini|toml)|pyproject\.toml|setup\.cfg|tox\.ini"
+READ_BY = {
+    "[bg]?make": r"(?:GNU)?[Mm]akefile.*|.+\.ma?k",
+    "cmake|ctest|ninja|meson": r"CMakeLists\.txt|CTest.*|CMake\w*Presets\.json|.+\.(?:cmake|ninja)|meson\.build|meson[._]options.*",
+    "node|npm|npx|pnpm|yarn|bun|deno": r"package\.json|\.npmrc|\.yarnrc.*|\.?pnpm.*|bunfig\.toml|deno\.jsonc?|\w+\.config\.[cm]?[jt]s",
+    "pytest|tox|nox|asv": rf"{PYTEST}|noxfile\.py|asv.*\.conf\.json",
+    "cargo": r"Cargo\.toml|build\.rs|rust-toolchain.*|\.cargo/config.*",
+    "go": r"go\.(?:mod|work)",
+    "mvnw?|gradlew?|sbt|ant": r"pom\.xml|\.mvn/.+|.+\.gradle(?:\.kts)?|gradle\.properties|build\.(?:sbt|xml)",
+    "bazel|bazelisk": r"(?:BUILD|WORKSPACE|MODULE)(?:\.bazel)?|\.bazelrc|.+\.bzl",
+    "dotnet": r".+\.\w+proj|Directory\..+\.(?:props|targets)|global\.json",
+    "just|task|rake|mix|zig|scons": r"\.?[Jj]ustfile|[Tt]askfile.*|Rakefile|mix\.exs|build\.zig.*|SCons\w+",
+}
+PYTEST_FILES = re.compile(rf"(?:.*/)?(?:{PYTEST})")
+TOOLS = {re.compile(rf"\b(?:{tool})\b"): re.compile(rf"(?:.*/)?(?:{names})") for tool, names in READ_BY.items()}
+
+APART = re.compile(r"[\s=,:;&|<>()@\"'`]+")  # what stands before or behind a path in a word: --conf=run.ini, @args
+SHORT = re.compile(r"-[A-Za-z](?=[^-])")  # an option that its value follows at once: -frun.mk
+ENTERING = frozenset({"cd", "pushd", "-C", "--chdir", "--cwd", "--directory", "--prefix", "--project"})
+PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
+WORKLOAD = "{workload}"
+
+
+class _Places(NamedTuple):
+    """Paths of files and folders: of the overlay and of workloads, ``named`` by commands, by those that run tests (``tested``).
+
+    Links of benchmarks lead to what is ``reached``.
+    """
+
+    overlay: set[str]
+    workloads: set[str]
+    named: set[str]
+    tested: set[str]
+    reached: set[str]
+
+
+def of_files(old: Table, new: Table, changed: Sequence[ChangedFile], links: Links | None = None) -> list[Difference]:
+    """Of files that differ those that measure, by kind: see ``KINDS``.
+
+    A file that a command names, or to which a link of a benchmark leads, may be the program itself:
+    it is not listed where it alone changed. New tests are not listed.
+    """
+    try:
+        return _of_files(old, new, changed, links or Links())
+    except TooManyLinks:
+        return [Difference(what="links (too many to follow)"), *_of_files(old, new, changed, Links())]
+
+
+def _of_files(old: Table, new: Table, changed: Sequence[ChangedFile], links: Links) -> list[Difference]:
+    both = [old, new]
+    commands = [text for table in both for text in _commands(table)]
+    tools = [names for tool, names in TOOLS.items() if any(map(tool.search, commands))]
+    tests = any(map(_runs_tests, both))
+    tools += [PYTEST_FILES] if tests else []
+    places = _places(both, links)
+    overlay, workloads, named = map(_with_above, (places.overlay, places.workloads, places.named))
+    around = {file.path: _around(file.path) for file in changed if "__pycache__" not in file.path.split("/")}
+    by_command = {path for path, folders in around.items() if path in named or folders & places.reached}
+    tested = {path for path, folders in around.items() if folders & places.tested}
+    alone = len(around.keys() - {RULES_FILE}) == 1
+
+    def kind(file: ChangedFile) -> str:
+        path = file.path
+        *folders, name = path.split("/")
+        new = file.added and name != CONFIGURES
+        fits = {
+            "overlay": path in overlay or around[path] & places.overlay,
+            "workload": path in workloads or around[path] & places.workloads,
+            "benchmark": _is_benchmark(path) or any(one.fullmatch(path) for one in tools) or (path in by_command and not alone),
+            "test": (tests and TEST_FOLDERS.intersection(folders)) or (path in tested and not alone),
+            "checkout's": name == ATTRIBUTES,
+            "service's job": SERVICE.fullmatch(path),
+        }
+        if TEST.fullmatch(name):
+            fits["test"] = tests and not new
+        return next((kind for kind in KINDS if fits[kind]), "")
+
+    kinds: dict[str, list[ChangedFile]] = defaultdict(list)
+    for file in changed:
+        if file.path in around:
+            kinds[kind(file)].append(file)
+    return [_difference(kind, kinds[kind], named) for kind in KINDS if kind in kinds]
+
+
+def _with_above(places: Iterable[str]) -> set[str]:
+    """The places, and the folders around them, any of which may be a link or a submodule."""
+    return {one for place in places for one in _around(place)}
+
+
+def _around(path: str) -> set[str]:
+    """The path, and the folders around it."""
+    return {path, *accumulate(path.split("/")[:-1][:DEEPEST_ENTRY], "{}/{}".format)}
+
+
+def _difference(kind: str, files: Sequence[ChangedFile], named: set[str]) -> Difference:
+    """The files of a kind: what commands name first, and what is new last."""
+    ranked = sorted(files, key=lambda file: (file.added, file.path not in named))
+    listed = [file.path for file in ranked[:MOST_NAMED]]
+    return Difference(what=f"the {kind}", files=listed, more=len(ranked) - len(listed))
+
+
+def _places(both: Sequence[Table], links: Links) -> _Places:
+    jobs = [job for table in both for job in tables(table, "job")]
+    overlay = links.places(entry for table in both for entry in texts(table.get("overlay")))
+    workloads = links.places(entry for job in jobs for entry in texts(job.get("workloads")))
+    workloads |= links.within(workloads)
+    named = links.places(path for table in both for path in _named(table))
+    tested = links.places(path for table in both if _runs_tests(table) for path in _named(table)) - {""}
+    tested |= links.within(tested)
+    measuring = [path for path in links.paths if _is_benchmark(path)]
+    reached = links.places(measuring)
+    reached |= links.within({*overlay, *measuring, *reached})
+    return _Places(overlay - {""}, workloads - {""}, named - {""}, tested, reached - {""})
+
+
+def _is_benchmark(path: str) -> bool:
+    """Whether it is called so, or lies in a folder that is."""
+    parts = path.split("/")
+    return bool(FOLDERS.intersection(parts) or BENCHMARK.fullmatch(parts[-1]))
+
+
+def _commands(settings: Table) -> Iterator[str]:
+    """The commands of the build and of jobs, and those that make workloads."""
+    yield from texts(settings.get("build"))
+    for job in tables(settings, "job"):
+        for key in ("cmd", "args"):
+            yield from texts(job.get(key))
+        for workload in tables(job, "workloads"):
+            yield from (text for text in workload.values() if isinstance(text, str))
+
+
+def _named(settings: Table) -> Iterator[str]:
+    """The paths that commands and variables may name."""
+    for command in (*_commands(settings), *_values(settings)):
+        yield from _paths(command)
+    for job in tables(settings, "job"):
+        yield from _values(job)
+        words = [word for key in ("cmd", "args") for text in texts(job.get(key)) for word in _words(text) if WORKLOAD in word]
+        filled = (word.replace(WORKLOAD, name) for word in words for name in texts(job.get("workloads")))
+        yield from islice(filled, MOST_FILLED)
+
+
+def _values(table: Table) -> Iterator[str]:
+    """The values of the variables that a table sets."""
+    env = table.get("env")
+    yield from (value for value in env.values() if isinstance(value, str)) if isinstance(env, Mapping) else ()
+
+
+def _paths(command: str) -> Iterator[str]:
+    """The words of a command as paths, also in the folders that it enters, and the files of a Python module behind ``-m``."""
+    words = [piece for word in _words(command) for piece in _pieces(word)]
+    found = [*words]
+    for before, word in pairwise(words):
+        if before == "-m":
+            base = word.replace(".", "/")
+            found += (f"{base}.py", f"{base}/__main__.py", f"src/{base}.py", f"src/{base}/__main__.py")
+        elif PYTHON.fullmatch(before):
+            found.append(f"{word}/__main__.py")
+    yield from found
+    entered = [word for before, word in pairwise(words) if before in ENTERING] if len(command) <= LONGEST_COMMAND else []
+    for folder in entered[:MOST_ENTERED]:
+        yield from (f"{folder}/{one}" for one in found if not one.startswith("/"))
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command) if len(command) <= LONGEST_COMMAND else command.split()
+    except ValueError:  # a quotation mark alone
+        return command.split()
+
+
+def _pieces(word: str) -> Iterator[str]:
+    """A word, and what in it may be a path."""
+    yield word
+    pieces = APART.split(word)
+    yield from pieces if len(pieces) > 1 else ()
+    for piece in pieces:
+        if option := SHORT.match(piece):
+            yield from (option[0], piece[option.end() :])
+
+
+def _runs_tests(settings: Table) -> bool:
+    jobs = tables(settings, "job")
+    commands = (text for job in jobs for key in ("cmd", "args") for text in texts(job.get(key)))
+    return any(map(TESTING.search, commands)) or any("pytest" in _collectors(job) for job in jobs)
+
+
+def _collectors(job: Table) -> list[object]:
+    options = tables(job, "collectors")
+    return [*texts(job.get("collectors")), *(table.get("name") for table in options)]
