@@ -64,6 +64,12 @@ def prepare(folder: Path, perf: list[str]) -> None:
     )
 
 
+def _listen() -> None:
+    """Hear the signals, even where this script was started to ignore them (nohup)."""
+    for number in LINES:
+        signal.signal(number, signal.SIG_DFL)
+
+
 def is_ours(pid: int) -> bool:
     """Whether the process handles SIGTERM, which is the first thing that perf does."""
     with contextlib.suppress(OSError):
@@ -97,7 +103,7 @@ def trial(folder: Path, perf: list[str], command: str, generator: random.Random,
     mark = f"{os.getpid()}-{number}"
     process = subprocess.Popen(
         [*perf, *words], cwd=folder, env={**os.environ, MARK: mark}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, start_new_session=True,
+        stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=_listen,
     )  # fmt: skip
     sent = signal.SIGKILL if generator.random() < 0.1 else generator.choice(list(LINES))
     time.sleep(generator.uniform(0, 3.0 if generator.random() < 0.25 else 0.5))

@@ -112,8 +112,10 @@ def launch(
     stderr, launcher_stderr = os.pipe()
     descriptors = {report, environment, alive, launcher_alive, stderr, launcher_stderr} | ({readings} if pace else set())
     process: subprocess.Popen[bytes] | None = None
-    # Ctrl-C between the start of the launcher and the moment that we know its number would leave it running.
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    # Ctrl-C between the start of the launcher and the moment that we know its number would leave it running. What we ignore (nohup)
+    # is not blocked: the launcher, in our group until it has its own session, would keep it and take it for a wish to end.
+    heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, heard)
     try:
         with open(environment, "wb", closefd=False) as file:
             file.write(_block(argv, env))

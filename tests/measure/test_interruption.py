@@ -1,6 +1,7 @@
 """Signals at every stage: the program's start, a checkout, a build, a workload, warm-up, blocks, storing, cleaning up."""
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -70,6 +71,21 @@ def test_an_interrupt_leaves_nothing_behind(
 
 COMMAND = [sys.executable, "-P", "-m", "perfvcs"]
 LINES = {signal.SIGINT: "perf: interrupted", signal.SIGTERM: "perf: terminated", signal.SIGHUP: "perf: hung up"}
+
+
+def test_signals_that_are_ignored_disturb_no_execution(project: Project) -> None:
+    """Below nohup: they go to the whole group, in which a launcher is for a moment, too."""
+    project.configure('cmd = "sleep 0.01"\nexecutions = 20')
+    project.commit()
+    mute = f"trap '' HUP; exec {shlex.join(COMMAND)} collect HEAD"
+    process = subprocess.Popen(["sh", "-c", mute], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    time.sleep(0.2)
+    while process.poll() is None:
+        os.killpg(process.pid, signal.SIGHUP)
+        time.sleep(0.0002)
+    said = process.communicate()[1]
+    assert process.returncode == 0
+    assert "the launcher got" not in said
 
 
 def running(word: str) -> list[int]:
