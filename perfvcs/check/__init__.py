@@ -56,10 +56,10 @@ def compare(
     ``confidence`` leaves; an interim analysis asks for less). ``read`` opens the profiles of headers for the methods that need the
     rows; ``overall`` adds what each job did as a whole. Raises UsageError for an unknown method or a number out of range.
     """
-    from perfvcs.check.answer import settle
+    from perfvcs.check.answer import key, settle
     from perfvcs.check.assignment import Assigned, assign
     from perfvcs.check.matching import match, renamings
-    from perfvcs.check.method import prepared
+    from perfvcs.check.method import NO_DELTA, WITHOUT_DELTA, prepared
     from perfvcs.check.overall import unreliable
     from perfvcs.check.rows import ProfileRows
     from perfvcs.profile.rules import Rules
@@ -74,16 +74,22 @@ def compare(
     sides = [[_measured(one, given) for one in _several(side)] for side in (baseline, target)]
     cases, changes = match(sides[0], sides[1], history or {}, ProfileRows(given, read))
     by_rule = method == "auto" and rules is not None and rules.rules
-    judges = assign(cases, rules or Rules(), delta, confidence, alpha) if by_rule else [Assigned(rule, cases, {})]
+    judges = assign(cases, rules or Rules(), delta, confidence, alpha) if by_rule else [Assigned(rule, cases, {}, {})]
     unjudged: set[Change] = set()
-    for judge, members, bounds in judges:
+    asked: dict[str, bool] = {}  # who asked for a delta, and whether any comparison has one
+    for judge, members, bounds, who_asked in judges:
         judged = judge.compare(members)
         if wrong := [str(change.word) for change in judged if change.word not in VERDICT_WORDS]:
             raise UsageError(f"{type(judge).__name__} gives the verdict `{wrong[0]:.80}`, not one of {', '.join(VERDICT_WORDS)}")
         found = settle(judged, within, bounds)
         # what needed no judging, such as a size that is new, comes from every method that was asked
+        for change in found if delta is None else ():
+            if change.method and (who := who_asked.get(key(change))):
+                asked[who] = asked.get(who, False) or change.method not in WITHOUT_DELTA
         changes += [change for change in found if change.method or change not in unjudged]
         unjudged.update(change for change in found if not change.method)
+    if delta is not None and (methods := {change.method for change in changes if change.method}):
+        asked[f"--delta {100 * delta:g}"] = not methods <= WITHOUT_DELTA
     jobs: list[Overall] = []
     if overall:
         from perfvcs.check.overall import overalls
@@ -94,6 +100,7 @@ def compare(
     return Report(
         baseline=revisions[0], target=revisions[1], method=method, changes=sorted(changes, key=rank), foreign=sorted(foreign),
         failures=unreliable(*sides), renamed=renamings(*sides), overall=jobs,
+        unused=[f"{who} changes nothing: {NO_DELTA}" for who, has_one in asked.items() if not has_one],
     )  # fmt: skip
 
 

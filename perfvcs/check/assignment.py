@@ -17,11 +17,15 @@ if TYPE_CHECKING:
 
 
 class Assigned(NamedTuple):
-    """A method with the cases that it judges, and within which share what it leaves open is settled, of those that have a rule for that."""
+    """A method with the cases that it judges.
+
+    Of those that have a rule for that: ``within`` which share what it leaves open is settled, and who asked for ``delta``.
+    """
 
     method: Method
     cases: list[Case]
     within: dict[ComparedKey, float]
+    asked: dict[ComparedKey, str]
 
 
 def verify(rule: Rule) -> None:
@@ -52,9 +56,11 @@ def assign(cases: Sequence[Case], rules: Rules, delta: float | None, confidence:
     # the same method with the same parameters judges one family, however many rules lead there
     families: dict[Method, Assigned] = {}
     for number, found in sorted(assigned.items()):
-        family = families.setdefault(methods[number], Assigned(methods[number], [], {}))
+        family = families.setdefault(methods[number], Assigned(methods[number], [], {}, {}))
         new = [case for case in found if all(case is not other for other in family.cases)] if rules.take == "all" else found
         family.cases.extend(new)
         if (share := bounds[number]) is not None:
             family.within.update((key(case), share) for case in new)
+        if delta is None and shares[number] is not None:
+            family.asked.update((key(case), str(every[number])) for case in new)
     return list(families.values())

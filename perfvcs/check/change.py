@@ -217,7 +217,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     ``failures`` says which jobs failed more often on the target, ``renamed`` which look renamed, a sentence each; ``overall`` what each
     job did as a whole. ``untouched`` names the benchmarks that were left out since the change cannot touch them: they inherit the
-    verdicts of ``inherits``. ``judged_by`` says by whose rules.
+    verdicts of ``inherits``. ``unused`` says which delta was asked for, and has no effect. ``judged_by`` says by whose rules.
     """
 
     baseline: Text
@@ -230,7 +230,13 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     untouched: list[Text] = []
     inherits: Text = ""
     overall: list[Overall] = []
+    unused: list[Text] = []
     judged_by: JudgedBy = JudgedBy()
+
+    @property
+    def notes(self) -> list[str]:
+        """What else is to be said of it, a sentence each."""
+        return [*self.failures, *self.renamed, *self.unused]
 
     def having(self, *words: Word) -> list[Change]:
         """The changes with one of these words."""

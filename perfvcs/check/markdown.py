@@ -69,7 +69,7 @@ def markdown(
     more = [counted(count, noun) for count, noun in hidden if count]
     paragraphs = [*([f"And {', '.join(more)}."] if more else []), *said.rest]
     paragraphs += filter(None, [untouched(report)])
-    paragraphs += [f"Note: {note}" for note in (*report.failures, *report.renamed)]
+    paragraphs += [f"Note: {note}" for note in report.notes]
     paragraphs += following
     lines += [line for text in paragraphs for line in (escape(text), "")]
     if verbose:
@@ -166,6 +166,7 @@ def _document(report: Report) -> dict[str, Any]:
         "untouched": report.untouched,
         "inherits": report.inherits,
         "renamed": report.renamed,
+        "unused": report.unused,
         "counts": tally(report.changes),
         "comparisons": len(report.comparisons),
         "settled": sum(change.settled for change in report.comparisons),

@@ -58,6 +58,9 @@ def of_metric(metric: str, *, calls: bool = False) -> Delta:
     return CALLS_DELTA if calls else BY_METRIC.get(metric, USUAL_DELTA)
 
 
+WITHOUT_DELTA = {"deterministic", "counters"}
+NO_DELTA = "exact metrics and counters have no delta"
+
 FEWEST_EXECUTIONS = 5  # executions a side, or pairs
 
 SINGLE_EXECUTION = "a single {} has no spread: at least 5, better 10"

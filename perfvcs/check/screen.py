@@ -49,7 +49,7 @@ def screen(
 
 def _notes(report: Report, most: int) -> list[str]:
     """The first notes on jobs, at most so many."""
-    notes = [f"note: {shorten(note, NAME_WIDTH)}" for note in (*report.failures, *report.renamed)]
+    notes = [f"note: {shorten(note, NAME_WIDTH)}" for note in report.notes]
     left_out = len(notes) - most
     more = [f"note: {counted(left_out, 'more note' if most else 'note')}: perf check -v"] if left_out > 0 else []
     return [*filter(None, [untouched(report)]), *notes[:most], *more]

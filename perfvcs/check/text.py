@@ -208,6 +208,6 @@ def _ending(report: Report, width: int, following: Sequence[str]) -> list[str]:
     meanings = (f"{word}: {meaning}" for word, meaning in MEANINGS if word in counts)
     for text in (*meanings, *filter(None, [untouched(report)]), *following):
         lines += wrap(text, width, subsequent_indent="  ")
-    for note in (*report.failures, *report.renamed):
+    for note in report.notes:
         lines += wrap(f"note: {shorten(note, NAME_WIDTH)}", width, subsequent_indent="      ")
     return [*lines, settlement(report.comparisons)]

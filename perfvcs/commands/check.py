@@ -32,7 +32,7 @@ MEASURING_OPTIONS = {"jobs": "-j", "executions": "-n", "seed": "--seed", "wait":
 @click.option("--audit", is_flag=True, help="Measure TARGET against itself and report how often that raises a false alarm.")
 @click.option("--strict", is_flag=True, help="Exit with 4 if a comparison is inconclusive.")
 @click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="by metric, mostly 1",
-              help="Smallest change that counts.")  # fmt: skip
+              help="Smallest change that counts; exact metrics have none.")  # fmt: skip
 @click.option(
     "--within",
     metavar="PERCENT",

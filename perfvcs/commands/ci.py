@@ -43,7 +43,7 @@ def _name(ctx: click.Context, parameter: click.Parameter, text: str) -> str:  # 
 )
 @job_option("configured", "chosen")
 @click.option("--delta", metavar="PERCENT", type=click.FloatRange(0, 1000), show_default="by metric, mostly 1",
-              help="Smallest change that counts.")  # fmt: skip
+              help="Smallest change that counts; exact metrics have none.")  # fmt: skip
 @click.option("--within", metavar="PERCENT", type=click.FloatRange(0, 1000),
               help="Count a comparison as settled if its interval lies within ±PERCENT.")  # fmt: skip
 @click.option("--all", "everything", is_flag=True, help="Also measure what the change cannot touch.")

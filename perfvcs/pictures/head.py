@@ -58,10 +58,9 @@ def answer(subject: Subject) -> Answer | None:
         return None
     said = brief(subject.report, subject.causes)
     first = ". ".join(filter(None, [said.sentence, said.criteria]))
-    notes = [*subject.report.failures, *subject.report.renamed]
     return Answer(
         first, [_line(one) for one in said.jobs], said.hidden, [_line(one) for one in said.changes], said.left_out,
-        [*said.rest, *notes, *subject.following],
+        [*said.rest, *subject.report.notes, *subject.following],
     )  # fmt: skip
 
 

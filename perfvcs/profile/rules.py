@@ -41,6 +41,10 @@ class Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     delta: str | None = None
     within: str | None = None
 
+    def __str__(self) -> str:
+        given = ((name, value) for name, value in msgspec.structs.asdict(self).items() if value not in ("*", "auto", None))
+        return f"[[check]] {', '.join(f'{name} {value}' for name, value in given)}"
+
     def fits(self, job: Job, uid: str, metric: str, *, counters: bool) -> bool:
         """Whether the rule is for that unit and metric of a job, or for its profiles of counters.
 

@@ -13,7 +13,10 @@ from conftest import TESTS
 from scipy import stats
 
 from perfvcs.check import EarlierSessions, NothingToCompare, Report, Unit, compare, earlier_sessions
+from perfvcs.check.assignment import Rule, Rules
+from perfvcs.check.markdown import encode, markdown
 from perfvcs.check.method import Method, load, names
+from perfvcs.check.screen import screen
 from perfvcs.check.stopping import interim
 from perfvcs.errors import UsageError
 from perfvcs.profile import Environment, Job, Metric, Profile, Resources
@@ -213,6 +216,27 @@ def test_sessions_of_single_executions_say_nothing_about_their_inside() -> None:
     ]
     (change,) = compare(*sides).changes
     assert change.word == "inconclusive"
+
+
+@pytest.mark.parametrize(("options", "said"), [
+    ({"delta": 1.0}, ["--delta 100 changes nothing: exact metrics and counters have no delta"]),
+    ({"rules": Rules((Rule(metric="wall", delta="100%"),))},
+     ["[[check]] metric wall, delta 100% changes nothing: exact metrics and counters have no delta"]),
+    ({"rules": Rules((Rule(metric="wall", delta="100%"),)), "delta": 1.0},
+     ["--delta 100 changes nothing: exact metrics and counters have no delta"]),
+    ({"rules": Rules((Rule(metric="other", delta="100%"), Rule(metric="wall")))}, []),
+    ({"rules": Rules((Rule(method="log-median", delta="100%"),))}, []),
+    ({}, []),
+])  # fmt: skip
+def test_a_delta_that_no_comparison_has_is_said(options: dict[str, Any], said: list[str]) -> None:
+    count = Metric("count", kind="deterministic")
+    exact = [profile([level, level], revision, metric=count) for revision, level in enumerate((100.0, 150.0))]
+    found = compare([exact[0]], [exact[1]], **options)
+    assert found.unused == said
+    for text in (screen(found), markdown(found), encode(found)):
+        assert text.count("changes nothing") == len(said)
+    sampled = [profile(STEADY[0].tolist(), revision) for revision in (0, 1)]
+    assert compare([sampled[0]], [sampled[1]], **options).unused == []
 
 
 def test_deterministic_metrics_change_by_a_tenth_of_a_percent() -> None:
