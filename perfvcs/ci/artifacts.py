@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from perfvcs.ci.suites import junit, open_metrics
 from perfvcs.ci.verdict import CiVerdict, CiWord, decode
 from perfvcs.environment.variables import hidden
 from perfvcs.errors import NO_SPACE, PerfError, UsageError
+from perfvcs.git.changes import OWN_GITIGNORE
 from perfvcs.profile.validity import Malformed
 from perfvcs.system import disk
 from perfvcs.system.disk import plain
@@ -124,15 +126,30 @@ REPORTS: Mapping[str, Callable[[CiVerdict], bytes]] = {
 }
 
 
+def begin(folder: Path) -> None:
+    """Remove the reports of an earlier run, which say nothing of this one; raises UsageError if they cannot be removed."""
+    if folder.is_dir():
+        with _written(folder):
+            disk.write(folder / ".gitignore", OWN_GITIGNORE)
+            for name in (*REPORTS, PAGE):
+                (folder / name).unlink(missing_ok=True)
+
+
 def write(folder: Path, verdict: CiVerdict, check: Check) -> None:
     """Write all reports and the page; raises UsageError if they cannot be written."""
     pages = {PAGE: page(verdict, check).encode("utf-8", "replace")}
     files = {name: render(verdict) for name, render in REPORTS.items()} | pages
-    try:
+    with _written(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        disk.write(folder / ".gitignore", b"*\n")  # the next measurement is not of a changed working tree
+        disk.write(folder / ".gitignore", OWN_GITIGNORE)  # the next measurement is not of a changed working tree
         for name, text in files.items():
             disk.write(folder / name, hidden(text.decode("utf-8", "replace"), os.environ).encode())
+
+
+@contextmanager
+def _written(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         if error.errno in NO_SPACE:
             raise

@@ -77,7 +77,7 @@ def command(
 
     Exits with 3 if something certainly became worse, with 4 if nothing could be settled, and with 5 if measuring failed.
     """
-    from perfvcs.ci.artifacts import append, lines, read, write
+    from perfvcs.ci.artifacts import append, begin, lines, read, write
     from perfvcs.ci.artifacts import bundle as write_bundle
     from perfvcs.ci.comment import READABLE, TOKENS
     from perfvcs.ci.findings import obeying_nothing, workflow_commands
@@ -87,6 +87,8 @@ def command(
     from perfvcs.measure.request import Request
     from perfvcs.repository import Repository
 
+    if post is None:
+        begin(folder)
     job = Surroundings.of(os.environ, platform)  # type: ignore[arg-type]
     if post is not None:
         echo(_comment(job, read(post), name, always=always))

@@ -37,6 +37,8 @@ LARGE_FILE = 1_000_000  # bytes; a larger file is not read
 MOST_CHANGED_BYTES, MOST_FILES = 16_000_000, 2_000
 LARGEST_TICK = 50_000_000  # ns; two changes of a file within it can leave the same times
 COARSE_TICK = 2_100_000_000  # ns; the same where a file system keeps whole seconds
+OWN_GITIGNORE = b"# perf ci writes here\n*\n"  # of a folder of reports
+SITE_MANIFEST = ".perfvcs-site.json"  # which a site has
 UNTRACKED = "??"  # git's two letters for a file that it does not track
 
 _DIFF = ("diff-tree", "-r", "-z", "--no-renames", "--full-index")
@@ -153,9 +155,17 @@ def rewritten(folder: Path, names: Collection[str]) -> list[str]:
 
 
 def ignored(folder: Path) -> list[str]:
-    """What git ignores in a working tree, as ``untracked`` has it, but for what every checkout gets anew: compiled Python, and .perf."""
+    """What git ignores in a working tree, as ``untracked`` has it, but for compiled Python and what perf itself wrote."""
     listed = git(folder, "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "--no-empty-directory", "-z")
-    return [name for name in listed.split("\0") if name and name.rstrip("/") != ".perf" and "__pycache__" not in name.split("/")]
+    found = (name for name in listed.split("\0") if name and "__pycache__" not in name.split("/"))
+    return [name for name in found if name.rstrip("/") != ".perf" and not _is_own(folder / name)]
+
+
+def _is_own(folder: Path) -> bool:
+    """Whether perf writes reports or a site there."""
+    with contextlib.suppress(OSError):
+        return (folder / SITE_MANIFEST).is_file() or (folder / ".gitignore").read_bytes() == OWN_GITIGNORE
+    return False
 
 
 def difference(project: Project, old: str, new: str) -> str | None:

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from perfvcs.errors import CURES, PerfError, UsageError
+from perfvcs.git.changes import SITE_MANIFEST
 from perfvcs.site.model import SITE_FORMAT
 from perfvcs.system.children import shared
 from perfvcs.system.foreign import UNDECODABLE
@@ -57,7 +58,7 @@ def packed(*values: Any) -> bytes:
     return msgspec.msgpack.encode(values, order="deterministic")
 
 
-MANIFEST = ".perfvcs-site.json"
+MANIFEST = SITE_MANIFEST
 SUFFIX = ".perfvcs-part"  # of files that are being written
 SITE_FOLDERS = ("assets", "branches", "commits", "profiles", "series")
 TOLERATED = {".git", ".nojekyll", "CNAME"}  # in a folder that is to become a site: what hosts of pages want there

@@ -111,6 +111,26 @@ def github(change: Change, service: Service, tmp_path: Path, monkeypatch: pytest
     return begin
 
 
+def test_an_error_leaves_no_report_of_an_earlier_run(change: Change) -> None:
+    change.level("1001")
+    change.ci()
+    (change.project.root / "perf-ci" / "notes.txt").write_text("mine")
+    change.project.commit("broken", **{"perf.toml": "[[job]\n"})
+    assert "is not TOML" in change.ci(code=2).err
+    assert {path.name for path in (change.project.root / "perf-ci").iterdir()} == {".gitignore", "notes.txt"}
+
+
+def test_folders_of_reports_and_sites_are_not_what_a_job_misses(change: Change) -> None:
+    change.level("1001")
+    change.ci("--out", "reports")
+    change.project.write(".git/info/exclude", "/.perf\n/site\n/data\n")
+    change.run("publish", "site")
+    change.project.commit("fails", **{"work.sh": "exit 1"})
+    assert "git ignores" not in change.run("collect", code=5).err
+    change.project.write("data", "")
+    assert "git ignores data, so that" in change.run("collect", code=5).err
+
+
 @pytest.mark.usefixtures("drawn_page")
 def test_a_change_for_the_worse_fails_the_job_and_is_in_every_report(change: Change) -> None:
     change.level("2000")
