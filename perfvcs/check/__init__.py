@@ -76,20 +76,19 @@ def compare(
     by_rule = method == "auto" and rules is not None and rules.rules
     judges = assign(cases, rules or Rules(), delta, confidence, alpha) if by_rule else [Assigned(rule, cases, {}, {})]
     unjudged: set[Change] = set()
-    asked: dict[str, bool] = {}  # who asked for a delta, and whether any comparison has one
-    for judge, members, bounds, who_asked in judges:
+    option = "" if delta is None else f"--delta {100 * delta:g}"
+    methods: dict[str, set[str]] = {}  # by who asked for a delta
+    for judge, members, bounds, asked in judges:
         judged = judge.compare(members)
         if wrong := [str(change.word) for change in judged if change.word not in VERDICT_WORDS]:
             raise UsageError(f"{type(judge).__name__} gives the verdict `{wrong[0]:.80}`, not one of {', '.join(VERDICT_WORDS)}")
         found = settle(judged, within, bounds)
         # what needed no judging, such as a size that is new, comes from every method that was asked
-        for change in found if delta is None else ():
-            if change.method and (who := who_asked.get(key(change))):
-                asked[who] = asked.get(who, False) or change.method not in WITHOUT_DELTA
         changes += [change for change in found if change.method or change not in unjudged]
         unjudged.update(change for change in found if not change.method)
-    if delta is not None and (methods := {change.method for change in changes if change.method}):
-        asked[f"--delta {100 * delta:g}"] = not methods <= WITHOUT_DELTA
+        for change in found:
+            if change.method:
+                methods.setdefault(asked.get(key(change), option), set()).add(change.method)
     jobs: list[Overall] = []
     if overall:
         from perfvcs.check.overall import overalls
@@ -100,7 +99,7 @@ def compare(
     return Report(
         baseline=revisions[0], target=revisions[1], method=method, changes=sorted(changes, key=rank), foreign=sorted(foreign),
         failures=unreliable(*sides), renamed=renamings(*sides), overall=jobs,
-        unused=[f"{who} changes nothing: {NO_DELTA}" for who, has_one in asked.items() if not has_one],
+        unused=[f"{who} changes nothing: {NO_DELTA}" for who, used in methods.items() if who and used <= WITHOUT_DELTA],
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import msgspec
 
 from perfvcs.check.answer import JobUnit, accepting, criteria, entries, sentence
-from perfvcs.check.change import Change, Count, Finite, NothingToCompare, Report, Text
+from perfvcs.check.change import Change, Count, Finite, NothingToCompare, Report, Share, Text
 from perfvcs.check.markdown import consistent
 from perfvcs.profile.validity import Malformed, require
 from perfvcs.reports.check import DEGRADED, OPEN, exit_status
@@ -35,8 +35,8 @@ class Alarms(msgspec.Struct, frozen=True):
 
     comparisons: Count
     called: Count
-    rate: Finite
-    high: Finite
+    rate: Share
+    high: Share
     refused: bool = False
 
 

@@ -88,7 +88,9 @@ def _of_files(old: Table, new: Table, changed: Sequence[ChangedFile], links: Lin
     tools += [PYTEST_FILES] if tests else []
     places = _places(both, links)
     overlay, workloads, named = map(_with_above, (places.overlay, places.workloads, places.named))
-    around = {file.path: _around(file.path) for file in changed if "__pycache__" not in file.path.split("/")}
+    # what Python compiled by itself is in no commit; from one, it may run instead of its source
+    seen = [file for file in changed if file.blob or "__pycache__" not in file.path.split("/")]
+    around = {file.path: _around(file.path) for file in seen}
     by_command = {path for path, folders in around.items() if path in named or folders & places.reached}
     tested = {path for path, folders in around.items() if folders & places.tested}
     alone = len(around.keys() - {RULES_FILE}) == 1
@@ -110,9 +112,8 @@ def _of_files(old: Table, new: Table, changed: Sequence[ChangedFile], links: Lin
         return next((kind for kind in KINDS if fits[kind]), "")
 
     kinds: dict[str, list[ChangedFile]] = defaultdict(list)
-    for file in changed:
-        if file.path in around:
-            kinds[kind(file)].append(file)
+    for file in seen:
+        kinds[kind(file)].append(file)
     return [_difference(kind, kinds[kind], named) for kind in KINDS if kind in kinds]
 
 

@@ -58,7 +58,6 @@ def packed(*values: Any) -> bytes:
     return msgspec.msgpack.encode(values, order="deterministic")
 
 
-MANIFEST = SITE_MANIFEST
 SUFFIX = ".perfvcs-part"  # of files that are being written
 SITE_FOLDERS = ("assets", "branches", "commits", "profiles", "series")
 TOLERATED = {".git", ".nojekyll", "CNAME"}  # in a folder that is to become a site: what hosts of pages want there
@@ -176,7 +175,7 @@ class Folder:
     def _note(self) -> None:
         text = _encoded(self._manifest)
         if text != self._noted:
-            self._put(MANIFEST, text)
+            self._put(SITE_MANIFEST, text)
             self._noted = text
 
     def _size(self, path: str) -> int | None:
@@ -217,7 +216,7 @@ def opened(path: Path) -> Iterator[Folder]:
         _sweep(top)
         if manifest is None:  # noted before anything else is made: what a full disk or a kill outputs is known as ours
             manifest = Manifest(SITE_FORMAT, "")
-            _write(top, MANIFEST, _encoded(manifest))
+            _write(top, SITE_MANIFEST, _encoded(manifest))
         descriptors = {"": top}
         for name in SITE_FOLDERS:
             with suppress(FileExistsError):
@@ -281,14 +280,14 @@ def _sweep(folder: int) -> None:
 def _manifest(path: Path, top: int) -> Manifest | None:
     """Our files in the folder; None if it is empty. Raises Foreign."""
     try:
-        number = os.open(MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=top)
+        number = os.open(SITE_MANIFEST, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=top)
     except FileNotFoundError:
         others = sorted(name for name in os.listdir(top) if name not in TOLERATED and not name.endswith(SUFFIX))
         if others:
             raise Foreign(f"{path} is neither empty nor a site of perfvcs, it has {_listed(others)}: {FOLDER_CURE}") from None
         return None
     except OSError:
-        raise Foreign(f"{path / MANIFEST} was not written by perfvcs: {FOLDER_CURE}") from None
+        raise Foreign(f"{path / SITE_MANIFEST} was not written by perfvcs: {FOLDER_CURE}") from None
     with open(number, "rb") as file:
         about = os.fstat(number)
         try:
@@ -297,7 +296,7 @@ def _manifest(path: Path, top: int) -> Manifest | None:
             found = msgspec.json.decode(file.read(), type=Manifest)
         except UNDECODABLE:
             raise Foreign(
-                f"{path / MANIFEST} is damaged, and without it nobody knows which files perfvcs wrote: remove {path}"
+                f"{path / SITE_MANIFEST} is damaged, and without it nobody knows which files perfvcs wrote: remove {path}"
             ) from None
     if found.format != SITE_FORMAT:
         raise Foreign(f"{path} was published by another version ({shorten(found.format, 40)}): remove it, or update perfvcs")

@@ -322,6 +322,7 @@ READ = {
     "cargo": ({"cmd": "cargo run --release"}, "Cargo.toml"),
     "pytest.ini": ({"cmd": "python3 -m pytest tests"}, "pytest.ini"),
     "pyproject": ({"collectors": "pytest"}, "pyproject.toml"),
+    "compiled": ({"cmd": "python3 bench/run.py"}, "bench/__pycache__/n.cpython-311.pyc"),
     "behind =": ({"cmd": "./run --conf=conf.ini"}, "conf.ini"),
     "behind @": ({"cmd": "cc @args/run.rsp"}, "args/run.rsp"),
     "in a list": ({"cmd": "./run --with a.ini,b.ini"}, "b.ini"),
