@@ -6,11 +6,10 @@ import contextlib
 import errno
 import os
 import shutil
-import stat
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -114,6 +113,9 @@ def _submodules(folder: Path) -> list[_Submodule]:
 UNFINISHED = 60.0  # seconds after which a record that does not say where its worktree is has nobody who will write it
 # a worktree must not run the project's hooks
 QUIET_CHECKOUT = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
+TEXT_BYTES = 8000  # of a file's beginning; git takes a file for binary where there is a NUL in them
+TICK = 0.02  # seconds, two ticks of the clock for stamps
+MICROSECOND = 1000  # ns
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
@@ -203,11 +205,21 @@ def _pointers(folder: Path) -> list[str]:
 
 
 def _starts(path: Path, beginning: bytes) -> bool:
+    return _beginning(path, len(beginning)) == beginning
+
+
+def is_binary(path: Path) -> bool:
+    """Whether git takes a file for binary, by its beginning."""
+    return b"\0" in _beginning(path, TEXT_BYTES)
+
+
+def _beginning(path: Path, count: int) -> bytes:
+    """The first bytes of a file; none of what cannot be read."""
     try:
         with open(path, "rb", opener=disk.plain) as file:
-            return file.read(len(beginning)) == beginning
+            return file.read(count)
     except (OSError, PerfError):
-        return False
+        return b""
 
 
 def _not_made(commit: str, folder: Path, error: GitError) -> CheckoutError:
@@ -267,32 +279,38 @@ def _copy(changes: WorkingChanges, folder: Path) -> None:
     for name in names:  # all first: a file may have become a folder
         if (folder / name).is_symlink() or (folder / name).is_file():
             (folder / name).unlink()
+    copied = []
     for name in names:
         source, target = changes.project.root / name, folder / name
         if source.is_symlink() or source.is_file():
             disk.remove(target)  # of a folder that became a file, what is left of it
             target.parent.mkdir(parents=True, exist_ok=True)
             _copy_file(source, target)
+            copied.append(name)
         elif (source / ".git").exists():
             _move_submodule(source, target)
-    _renew([folder / name for name in names])
+    # what a build left untracked is not newer than the sources that git has just written
+    objects = (name for name in changes.new() if is_binary(folder / name))
+    renew(folder / name for name in set(copied).difference(objects))
 
 
-def _renew(paths: Iterable[Path]) -> None:
-    """Make files that were copied with their times newer than the checkout around them, and leave their own order.
+def renew(paths: Iterable[Path]) -> None:
+    """Make files newer than all that was written before, in the order in which they were changed.
 
-    A build that compares times, as make does, would take what it makes of them to be up to date.
+    So a build makes what depends on them, and nothing that was made of them since.
     """
     times: dict[Path, int] = {}
     for path in paths:
-        with suppress(FileNotFoundError, NotADirectoryError):
-            if not stat.S_ISDIR((state := path.lstat()).st_mode):
-                times[path] = state.st_mtime_ns
-    ranks = {old: rank for rank, old in enumerate(sorted(set(times.values())))}
-    now = time.time_ns()
+        with contextlib.suppress(FileNotFoundError):
+            times[path] = path.lstat().st_mtime_ns
+    if not times:
+        return
+    time.sleep(TICK)
+    now = time.time_ns() - int(TICK / 2 * 1e9)  # what the build writes at once is newer again
+    stamps = {old: now + MICROSECOND * rank for rank, old in enumerate(sorted(set(times.values())))}
     for path, old in times.items():
-        new = now + ranks[old] * 1000  # ns
-        os.utime(path, ns=(new, new), follow_symlinks=False)
+        with contextlib.suppress(FileNotFoundError):
+            os.utime(path, ns=(stamps[old], stamps[old]), follow_symlinks=False)
 
 
 def _move_submodule(source: Path, target: Path) -> None:
@@ -307,7 +325,7 @@ def _move_submodule(source: Path, target: Path) -> None:
 
 
 def _copy_file(source: Path, target: Path) -> None:
-    """Copy a file or a link with its times; cp leaves holes unwritten, and shares the data where the file system can."""
+    """Copy a file or a link, first with its times; cp leaves holes unwritten, and shares the data where the file system can."""
     try:
         if source.is_symlink() or source.stat().st_size <= LARGE_FILE or not shutil.which("cp"):
             shutil.copy2(source, target, follow_symlinks=False)

@@ -20,7 +20,7 @@ from perfvcs.errors import PerfError, UsageError, system_reason
 from perfvcs.git.changes import WorkingChanges, untracked
 from perfvcs.git.command import GitError
 from perfvcs.git.project import Project
-from perfvcs.git.worktree import checkout
+from perfvcs.git.worktree import checkout, is_binary, renew
 from perfvcs.jobs.config import Config, PythonTable, seconds
 from perfvcs.launcher.preparation import CommandFailed, run
 from perfvcs.measure.builds import Builds, key_of, wrapped
@@ -70,7 +70,8 @@ class Version(msgspec.Struct, frozen=True):
 class Site(msgspec.Struct, frozen=True):
     """A folder to run in, its environment, its Pythons by version, and the content hashes of the benchmark's own files.
 
-    ``originals``: its files as they were before the first execution. ``lacks``: what the checkout lacks of its revision, in sentences.
+    ``originals``: its files as they were before the first execution. ``lacks``: what the checkout lacks of its revision, and what the
+    build left as it was, in sentences.
     """
 
     folder: Path
@@ -105,7 +106,7 @@ def prepare(
     before is taken from the builds that are kept, unless this build is to be made ``once``, as those are whose differences count.
     Raises BuildError, CheckoutError or UsageError.
     """
-    place, lacks = home / "worktrees" / name, list[str]()
+    place, lacks, notes = home / "worktrees" / name, list[str](), list[str]()
     own = None if version.dirty is None or version.product else changes
     if version.product and version.product.folder:
         folder = stack.enter_context(version.product.laid_out(place))
@@ -114,6 +115,8 @@ def prepare(
         folder = stack.enter_context(made)
     source = {entry: _overlay(project.root, folder, entry) for entry in config.overlay}
     laid = untracked(folder) if config.overlay and version.is_commit else set()
+    if config.build:
+        renew(file for entry in source for file in _files(folder / entry) if file.is_file() and not is_binary(file))
     env = clean(os.environ, config.env)
     log = home / "log" / f"build-{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -126,11 +129,14 @@ def prepare(
         # a build without all of its sources is not kept
         kept = made_from if version.is_commit and not once and content is not None else None
         if kept is None or not (builds := Builds(home)).restore(kept, folder):
+            programs = _programs(config, folder)
             try:
                 _build_all(config, folder, env, flags, home, log)
             except BuildError as error:
                 raise BuildError("; ".join([str(error), *lacks])) from None
-            if kept is not None:
+            stale = [name for name, about in _programs(config, folder).items() if programs.get(name) == about]
+            notes += [f"the build leaves `{name}` as it was committed: {_cure(name)}" for name in stale]
+            if kept is not None and not stale:  # nor is one of which this is to be said again
                 builds.keep(kept, folder)
     log.unlink(missing_ok=True)
     if version.is_commit:
@@ -143,7 +149,23 @@ def prepare(
         stack.callback(prune, shared, config.python.keep)  # once those made here are released
         pythons = _pythons(config.python, version.packages, shared, folder, content, settings, env, stack)
     originals = Originals(folder, source, plain=bool(version.product and version.product.folder))
-    return Site(folder, env, pythons, source, bool(config.build), originals, tuple(lacks))
+    return Site(folder, env, pythons, source, bool(config.build), originals, (*lacks, *notes))
+
+
+def _programs(config: Config, folder: Path) -> dict[str, tuple[int, int, int]]:
+    """The compiled programs of the jobs that are in a checkout, by path: inode, size and time of the last change (ns)."""
+    found = {}
+    commands = [command for job in config.job for command in ([job.cmd] if isinstance(job.cmd, str) else job.cmd)]
+    for command in commands:
+        name = os.path.normpath(shlex.split(command)[0])
+        if (folder / name).is_file() and is_binary(folder / name):
+            about = (folder / name).stat()
+            found[name] = about.st_ino, about.st_size, about.st_mtime_ns
+    return found
+
+
+def _cure(name: str) -> str:
+    return f"take it out of git (`git rm --cached {shlex.quote(name)}`), or let the build remove it first"
 
 
 def _note_artefacts(home: Path, config: Config, commit: str, folder: Path, laid: set[str], stack: ExitStack) -> None:
@@ -250,14 +272,20 @@ def overlay_source(root: Path, entry: str) -> tuple[Path, Path]:
     return source, place
 
 
+def _files(path: Path) -> list[Path]:
+    """A file, or what is below a folder in order, compiled Python left out."""
+    if path.is_file():
+        return [path]
+    return sorted(file for file in path.rglob("*") if "__pycache__" not in file.parts)
+
+
 def _content(path: Path) -> str:
     """16 hex digits over names and contents of a file or folder, compiled Python left out."""
-    members = [path] if path.is_file() else sorted(path.rglob("*"))
     digest = hashlib.sha256()
-    for file in members:
+    for file in _files(path):
         # a link in a folder stays one, and leads to the revision's own
         own = os.fsencode(file.readlink()) if file.is_symlink() else None
-        if "__pycache__" in file.parts or (own is None and not file.is_file()):
+        if own is None and not file.is_file():
             continue
         content = file.read_bytes() if own is None else own
         digest.update(f"{file.relative_to(path).as_posix()}\0{len(content)}\0".encode("utf-8", "surrogateescape"))

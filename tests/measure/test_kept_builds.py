@@ -1,10 +1,12 @@
 """Builds are kept by what they are made from: a revision is built once, whatever happens to what is kept."""
 
+import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
-from conftest import lack
+from conftest import lack, need
 
 from perfvcs.git.worktree import CheckoutError
 from perfvcs.measure import builds
@@ -114,3 +116,51 @@ def test_what_is_larger_than_the_bound_is_not_kept(project, perf, monkeypatch):
     monkeypatch.setattr(builds, "LARGEST_BUILD", 10)
     perf("collect", "HEAD~1", "-q")
     assert not (project.root / ".perf" / "builds").exists()
+
+
+MAKES = "prog: table.out\n\tcp table.out prog\ntable.out: table.in\n\tcp table.in table.out\n"
+
+
+def test_a_build_makes_anew_what_depends_on_a_change_older_than_the_checkout(project, perf):
+    need("make")
+    project.configure('cmd = "sh prog"', top='build = ["make"]\n')
+    project.write(".gitignore", "prog\n")
+    # a product of the change's is tracked, too
+    project.commit("one", Makefile=MAKES, **{"table.in": "echo one\n", "table.out": "echo one\n"})
+    project.write("table.in", "echo two > ../../seen\n")
+    os.utime("table.in", (1, 1))
+    perf("collect", "-q")
+    assert Path(".perf/seen").read_text() == "two\n"
+
+
+def test_what_was_made_of_a_change_since_stays_newer(project, perf):
+    need("make")
+    project.configure('cmd = "sh prog"', top='build = ["make"]\n')
+    project.write(".gitignore", "prog\n")
+    project.commit("one", Makefile=MAKES, **{"table.in": "echo one\n", "table.out": "echo one\n"})
+    for seconds, name in enumerate(("table.in", "table.out"), 1):
+        project.write(name, f"echo {name} > ../../seen\n")
+        os.utime(name, (seconds, seconds))
+    perf("collect", "-q")
+    assert Path(".perf/seen").read_text() == "table.out\n"
+
+
+def test_an_object_that_git_does_not_know_is_made_anew(project, perf):
+    need("make")
+    project.configure('cmd = "sh prog"', top='build = ["make"]\n')
+    project.commit("one", Makefile=MAKES.replace("\n\tcp", "\n\techo made > ../../seen\n\tcp"), **{"table.in": "true\n"})
+    project.write("table.out", "true\n\0")
+    project.write("other", "changed")
+    perf("collect", "-q")
+    assert Path(".perf/seen").read_text() == "made\n"
+
+
+def test_a_tracked_program_that_the_build_leaves_is_named_each_time(project, perf):
+    need("cc")
+    project.write("prog.c", "int main(void) { return 0; }\n")
+    subprocess.run(["cc", "-o", "prog", "prog.c"], check=True)
+    project.configure('cmd = "./prog"', top='build = ["touch other"]\n')
+    project.commit("one")
+    for _ in range(2):
+        warned = " ".join(perf("collect", "HEAD", "--committed").out.split())
+        assert "the build leaves `prog` as it was committed: take it out of git (`git rm --cached prog`)" in warned

@@ -3,7 +3,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -67,31 +66,6 @@ def test_a_file_may_have_become_a_folder_and_a_folder_a_file(project: Tree) -> N
     project.write("file/file", "2")
     with checkout(Project.find(), commit, place(project), changes=WorkingChanges(Project.find())) as folder:
         assert (folder / "folder").read_text() == (folder / "file" / "file").read_text() == "2"
-
-
-@pytest.mark.needs("make")
-def test_changes_are_newer_than_what_a_build_would_make_of_them(project: Tree) -> None:
-    project.write("Makefile", "b: a\n\tcp a b\n")
-    for name in ("a", "b"):
-        project.write(name, "1")
-    commit = project.commit()
-    project.write("a", "2")
-    hour_ago = time.time() - 3600
-    os.utime(project.root / "a", (hour_ago, hour_ago))
-    with checkout(Project.find(), commit, place(project), changes=WorkingChanges(Project.find())) as folder:
-        subprocess.run(["make", "-s"], cwd=folder, check=True)
-        assert (folder / "b").read_text() == "2"
-
-
-def test_changes_keep_the_order_of_their_times(project: Tree) -> None:
-    names = ("c", "a", "b")
-    commit = project.commit()
-    for age, name in enumerate(names):
-        project.write(name, name)
-        os.utime(project.root / name, (1e9 - age, 1e9 - age))
-    with checkout(Project.find(), commit, place(project), changes=WorkingChanges(Project.find())) as folder:
-        times = [(folder / name).stat().st_mtime_ns for name in names]
-    assert times == sorted(times, reverse=True) and len(set(times)) == 3
 
 
 def test_submodules_come_with_it_from_the_copies_that_are_there(project: Tree, tmp_path: Path) -> None:
