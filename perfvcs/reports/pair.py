@@ -158,14 +158,26 @@ def _is_on_top(repository: Repository, state: State) -> bool:
 
 
 def _is_unnoticed(repository: Repository) -> bool:
-    from perfvcs.jobs.config import BadConfig, load
     from perfvcs.locate.select.selection import unnoticed
 
+    return unnoticed(repository, _config(repository))
+
+
+def _overlaid(repository: Repository, names: Sequence[str]) -> list[str]:
+    """Those of some files that are laid over every revision."""
+    from perfvcs.locate.select.inputs import is_within
+
+    return [name for name in names if is_within(name, _config(repository).overlay)]
+
+
+def _config(repository: Repository) -> Config:
+    """The settings of the working tree; empty where they cannot be read."""
+    from perfvcs.jobs.config import BadConfig, Config, load
+
     try:
-        config = load(repository.project.root / RULES_FILE)
+        return load(repository.project.root / RULES_FILE)
     except BadConfig:  # whoever needs it says so
-        config = None
-    return unnoticed(repository, config)
+        return Config()
 
 
 def _is_straight(repository: Repository, ancestor: str, commit: str) -> bool:
@@ -193,8 +205,11 @@ def _explained(
     else:
         said = [f"{name} and {_distance(repository, baseline, target)}"]
     if changed and not present and measures:
-        said.append(f"no job sees the changes in {listed(changed)}")
-    elif changed and not present and _is_noticeable(changed):
+        overlay = _overlaid(repository, changed)
+        unseen = [name for name in changed if name not in overlay]
+        said += [f"both with the changes in {listed(overlay)}"] if overlay else []
+        said += [f"no job sees the changes in {listed(unseen)}"] if unseen else []
+    elif changed and not present and _is_noticeable(repository, changed):
         said.append(f"not measured: the changes in {listed(changed)}")
     if here and (made := repository.changes.left_out()):
         said.append(f"not counted, since measuring makes it: {listed(made)}")
@@ -203,11 +218,11 @@ def _explained(
     return ComparedPair(baseline, target, "; ".join(said), usual=said == [f"{name} and its parent"])
 
 
-def _is_noticeable(names: Sequence[str]) -> bool:
-    """Whether any of some files is one that a job may notice, by their names alone."""
+def _is_noticeable(repository: Repository, names: Sequence[str]) -> bool:
+    """Whether a job may notice what is changed: by the names of the files alone, or what names them."""
     from perfvcs.locate.sources.imports import why
 
-    return any(name != RULES_FILE and why(name) for name in names)
+    return any(name != RULES_FILE and why(name) for name in names) or not _is_unnoticed(repository)
 
 
 def _distance(repository: Repository, baseline: State, target: State) -> str:

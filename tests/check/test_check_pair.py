@@ -221,7 +221,7 @@ CASES: dict[str, tuple[Prepare, str]] = {
     "documents": (with_document, "HEAD and its parent; no job sees the changes in README.md, docs/more.md"),
     "a document that a source reads": (with_read_document, "HEAD and its changes in README.md"),
     "perf's own files": (with_rules, "HEAD and its parent; no job sees the changes in perf.toml, perf-accepted.toml"),
-    "files of the overlay": (with_overlay, "HEAD and its parent; no job sees the changes in bench/sort.sh"),
+    "files of the overlay": (with_overlay, "HEAD and its parent; both with the changes in bench/sort.sh"),
     "ignored by git": (ignored, NOTHING),
     "ignored by perf.toml": (left_out, NOTHING),
     "built by hand": (built, "HEAD and its parent; not counted, since measuring makes it: sort"),

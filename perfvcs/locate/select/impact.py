@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -59,16 +59,21 @@ class ChangeReach:
         return not (self.everything or self.functions or self.classes or self.loading or self.loaded or self.programs)
 
 
-def impact(changes: Changes, sources: Sources, outside: frozenset[str] = frozenset(), overlay: Iterable[str] = ()) -> ChangeReach:
-    """What a change can reach in the newer state's ``sources``; ``outside`` are the functions that ran while modules were loaded."""
+def impact(
+    changes: Changes,
+    sources: Sources,
+    outside: frozenset[str] = frozenset(),
+    noticed: Callable[[str], str] = lambda _: "",
+) -> ChangeReach:
+    """What a change can reach in the newer state's ``sources``.
+
+    ``outside`` are the functions that ran while modules were loaded; ``noticed`` says why any
+    benchmark may notice a file, whatever changed in it, and is empty of others.
+    """
     found = ChangeReach()
     for file in changes.files:
-        if file.why:
-            found.everything[file.path] = file.why
-        elif any(file.path == place or file.path.startswith(f"{place.rstrip('/')}/") for place in overlay) and (
-            file.matters or file.document
-        ):
-            found.everything[file.path] = "it belongs to the benchmarks themselves, so that new series begin"
+        if why := file.why or noticed(file.path):
+            found.everything[file.path] = why
     if not found.everything:
         _Closure(changes, sources, outside, found).run()
     return found

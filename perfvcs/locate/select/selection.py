@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,7 +12,7 @@ from perfvcs.git.changes import WorkingChanges
 from perfvcs.jobs import Cell
 from perfvcs.jobs.config import Config
 from perfvcs.locate.select.impact import ChangeReach, impact
-from perfvcs.locate.select.named import NamedFiles
+from perfvcs.locate.select.inputs import Inputs, is_within
 from perfvcs.locate.select.reached import MODULE, BenchmarkUnit, Reach, outer, recorded
 from perfvcs.locate.select.sampler import ONE_IN
 from perfvcs.locate.select.static import reach, resolved
@@ -189,32 +188,28 @@ def select(repository: Repository, config: Config, cells: Sequence[Cell], baseli
     return _Selector(repository, config, baseline, target).choices(cells)
 
 
-def unnoticed(repository: Repository, config: Config | None) -> bool:
-    """Whether no job can notice what the working tree changes.
-
-    None notices what measures every revision alike, and documents that neither a source, nor perf.toml, nor a file of the
-    build names.
+def unnoticed(repository: Repository, config: Config) -> bool:
+    """Whether no job can notice what the working tree changes: what measures every revision alike, and documents that nothing names.
 
     Files of ``overlay`` and perf.toml itself are those of the working tree for every revision.
     """
     working = repository.changes
 
     def is_common(path: str) -> bool:
-        return path in (RULES_FILE, ACCEPTED) or any(path == one or path.startswith(f"{one}/") for one in places)
+        return path in (RULES_FILE, ACCEPTED) or is_within(path, config.overlay)
 
-    places = [os.path.normpath(entry) for entry in config.overlay] if config else []
     names = [name for name in working.files() if not is_common(name)]
     if any(map(why, names)):
         return False
     head = repository.project.head
     if not names or head is None:
         return True
-    named = NamedFiles(repository.project, [head], config)
-    if any(map(named.by, names)):
-        return False
     made = changes(repository.project, head, head, working=working)
     own = Changes(tuple(file for file in made.files if not is_common(file.path)))
-    return impact(own, Sources(repository.project, repository.home, head, working)).empty
+    sources = Sources(repository.project, repository.home, head, working)
+    if any(map(Inputs(config, sources).names, names)):
+        return False
+    return impact(own, sources).empty
 
 
 class _Selector:
@@ -224,25 +219,38 @@ class _Selector:
         self.repository, self.config, self.baseline, self.target = repository, config, baseline, target
         self.project, self.home = repository.project, repository.home
         self._stale: dict[str, ChangeReach] = {}
+        self._later: dict[str, Changes] = {}
+        self._named: dict[Sources, Inputs] = {}
 
     def choices(self, cells: Sequence[Cell]) -> Selection:
         working = self._working(self.target)
         made = changes(self.project, self.baseline.commit, self.target.commit, working=working)
-        made = NamedFiles(self.project, [self.baseline.commit, self.target.commit], self.config).noted(made)
-        if not any(file.matters or file.document for file in made.files):
-            found = ChangeReach()
-        else:
-            found = impact(
-                made, Sources(self.project, self.home, self.target.commit, working), self._outside, self.config.overlay
-            )
+        found = self._reach(made, self._after) if made.files else ChangeReach()
         units = [(cell, unit) for cell in cells for unit in self._units(cell) if not self._is_gone(unit, made)]
-        choices = [
-            Choice(unit, True, f"{unit.path} changed, whose text it runs", "files", self._records.get(unit))
-            if self._is_text(unit, made)
-            else choose(unit, self._evidence(unit, cell, found), found)
-            for cell, unit in units
-        ]
+        choices = [self._choice(unit, cell, made, found) for cell, unit in units]
         return Selection(self.baseline, self.target, made, tuple(choices))
+
+    def _choice(self, unit: BenchmarkUnit, cell: Cell, made: Changes, found: ChangeReach) -> Choice:
+        if self._is_text(unit, made):
+            return Choice(unit, True, f"{unit.path} changed, whose text it runs", "files", self._records.get(unit))
+        if path := self._inputs(self._after).given(cell, [file.path for file in made.files]):
+            return Choice(unit, True, f"{path} changed, which its command names", "files", self._records.get(unit))
+        return choose(unit, self._evidence(unit, cell, found), found)
+
+    def _reach(self, made: Changes, sources: Sources) -> ChangeReach:
+        """What a change can reach; all that is built where it can touch what the build runs."""
+        inputs = self._inputs(sources)
+        found = impact(made, sources, self._outside, inputs.reason)
+        if not found.everything and not found.empty:
+            for path, known in inputs.makers.items():
+                if reason := touches(known, found):
+                    found.everything[path] = f"the build runs it, and it {reason}"
+        return found
+
+    def _inputs(self, sources: Sources) -> Inputs:
+        if sources not in self._named:
+            self._named[sources] = Inputs(self.config, sources)
+        return self._named[sources]
 
     def _working(self, state: State) -> WorkingChanges | None:
         return self.repository.changes if state.dirty and not state.below else None
@@ -286,6 +294,9 @@ class _Selector:
             return BenchmarkReach(None)
         known = self._record(unit, cell)
         if known is not None:
+            later = [file.path for file in self._changed_since(known.commit).files]
+            if path := self._inputs(self._before).given(cell, later):
+                return BenchmarkReach(None, f"{path}, which its command names, changed since it was recorded")
             return BenchmarkReach(known, stale=self._since(known.commit))
         if cell.collector_name == TESTS:
             return BenchmarkReach(None, "its tests were not recorded yet: measure them once")
@@ -321,6 +332,11 @@ class _Selector:
         if commit == self.baseline.commit:
             return None
         if commit not in self._stale:
-            made = changes(self.project, commit, self.baseline.commit)
-            self._stale[commit] = impact(made, self._before, self._outside, self.config.overlay)
+            self._stale[commit] = self._reach(self._changed_since(commit), self._before)
         return self._stale[commit]
+
+    def _changed_since(self, commit: str) -> Changes:
+        """What differs between a commit and the baseline."""
+        if commit not in self._later:
+            self._later[commit] = changes(self.project, commit, self.baseline.commit)
+        return self._later[commit]

@@ -35,14 +35,14 @@ def reach(sources: Sources, commit: str, command: str, *, shell: bool = False) -
     if shell or not words:
         return f"what `{command[:60]}` runs cannot be seen without running it"
     if _PYTHON.fullmatch(words[0]) or words[0].removeprefix("./") in sources.blobs:
-        entries = _entries(sources, words)
-        return _python(sources, commit, entries) if entries else f"which module `{command[:60]}` runs is not known"
+        found = entries(sources, words)
+        return _python(sources, commit, found) if found else f"which module `{command[:60]}` runs is not known"
     if "/" in words[0] and any(language(path) in COMPILED for path in sources.blobs):
         return _compiled(sources, commit, PurePosixPath(words[0]).stem)
     return f"what `{words[0][:60]}` runs cannot be seen without running it"
 
 
-def _entries(sources: Sources, words: list[str]) -> list[str]:
+def entries(sources: Sources, words: list[str]) -> list[str]:
     """The Python files that a command names: a script, or the module behind ``-m``."""
     rest = words[1:] if _PYTHON.fullmatch(words[0]) else words
     for place, word in enumerate(rest):
@@ -58,15 +58,15 @@ def _entries(sources: Sources, words: list[str]) -> list[str]:
     return []
 
 
-def _python(sources: Sources, commit: str, entries: list[str]) -> Reach | str:
-    paths = sources.needs(entries)
+def _python(sources: Sources, commit: str, programs: list[str]) -> Reach | str:
+    paths = sources.needs(programs)
     while True:
         known = _readable(sources, paths)
         if isinstance(known, str):
             return known
         found = _Names(known)
         for path, parts in known.items():
-            found.load(parts, main=path in entries)
+            found.load(parts, main=path in programs)
         found.follow()
         every = {path for path in sources.blobs if language(path) == "python"}
         if IMPORTING not in found.names or paths >= every:

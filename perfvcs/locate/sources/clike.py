@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from perfvcs.locate.sources.heads import KEYWORDS, NAME, Head, Word, declares, head, opens_data, scope_name
-from perfvcs.locate.sources.parts import ANY_HEADER, COMPUTED, Functions, Parts, Statement, digest, words_of
+from perfvcs.locate.sources.parts import COMPUTED, Functions, Parts, Statement, digest, words_of
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|\\\r?\n|//(?:[^\n\\]|\\.|\\\n)*|/\*.*?\*/)
@@ -18,7 +18,6 @@ _TOKEN = re.compile(
     |(?P<other>::|->|.)""",
     re.DOTALL | re.VERBOSE,
 )
-_FILE_MACRO = re.compile(r'#\s*define\s+\w+\s+(?:"([^"\n]+\.\w+)"|<([^>\n]+\.\w+)>)')
 _INCLUDE = re.compile(r'\s*#\s*(?:include|import|include_next)\s*(?:"([^"\n]+)"|<([^>\n]+)>)?')
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\\\r?\n", re.DOTALL)
 _TEXT = re.compile(r'"([^"\n]*)"')
@@ -156,7 +155,8 @@ class _Reader:
     def _directive(self, text: str) -> None:
         if found := _INCLUDE.match(text):
             name = found[1] or found[2]
-            self.uses[name or ANY_HEADER] = None  # a macro names the file otherwise
+            if name:
+                self.uses[name] = None
             self._add("", ["#include", name or text], [], effect=True)
             return
         plain = _COMMENT.sub(" ", text)
@@ -172,8 +172,6 @@ class _Reader:
             self.conditions.pop()
         elif words[0] in ("define", "undef"):
             self.macros.update(dict.fromkeys(names[:1]))
-            if named := _FILE_MACRO.fullmatch(text.strip()):
-                self.uses[named[1] or named[2]] = None  # what `#include MACRO` may mean
             self._add("", words, names[:1], [*names[1:], *_named(text), *([COMPUTED] if "##" in text else [])])
         else:
             self._add("", words, names, effect=True)

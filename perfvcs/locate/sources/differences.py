@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +20,6 @@ from perfvcs.system.children import shared
 
 FILE_MODES = ("100644", "100755", "100664")
 SUBMODULE = "160000"
-UNASKED = re.compile(rb"\b(?:con|de)structor\b|\boperator\s+(?:new|delete)\b|\binit_priority\b|\b__wrap_\w+|\bweak\b")
 RAW = ("-r", "-z", "--no-renames", "--full-index")
 UNREAD = "not read"  # why a source may change anything of which only that is known that it changed
 COMMITS_PER_READ = 8  # commits that one process reads at a time
@@ -255,21 +253,10 @@ def _source_change(path: str, kind: str, before: bytes | None, after: bytes | No
         if parts is None:
             return FileChange(path, added, removed, why="no parser reads it")
         sides.append(parts)
-    if kind == "c" and (reason := _unasked(path, before or b"", after or b"", new=added or removed)):
-        return FileChange(path, added, removed, why=reason)
     old, new = sides
     names = old.functions.keys() | new.functions.keys()
     functions = frozenset(name for name in names if _digest(old, name) != _digest(new, name))
     return FileChange(path, added, removed, functions, tuple(_statements(old, new)))
-
-
-def _unasked(path: str, before: bytes, after: bytes, *, new: bool) -> str:
-    """Why a program of C or C++ may execute or lack something that none of its functions names; empty where it cannot."""
-    if new and not imports.HEADER.search(path):
-        return "it came or went, and code in it may run before main"
-    if Counter(UNASKED.findall(before)) != Counter(UNASKED.findall(after)):
-        return "what runs before main, or stands in for a library's, is another"
-    return ""
 
 
 @lru_cache(VERSIONS_KEPT)

@@ -10,10 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from perfvcs.locate.sources import language
-from perfvcs.locate.sources.parts import ANY_HEADER
 from perfvcs.profile.rules import RULES_FILE
-
-HEADER = re.compile(r"\.(h|hh|hpp|hxx|h\+\+|inc|inl|ipp|tcc|tpp|def)$", re.IGNORECASE)
 
 
 class Finder:
@@ -43,8 +40,6 @@ class Finder:
             yield from self._imported(path, word)
         elif kind == "fortran" and word in self._provided:
             yield from self._provided[word]
-        elif word == ANY_HEADER:
-            yield from (other for others in self._headers.values() for other in others if HEADER.search(other))
         else:
             tail = os.path.normpath(word).lstrip("./").lower()
             for other in self._headers.get(tail.rpartition("/")[2], ()):
@@ -149,11 +144,16 @@ def is_build(path: str) -> bool:
     return bool(_BUILD.fullmatch(path))
 
 
+def is_about(path: str) -> bool:
+    """Whether a file is about the project as a whole, by its name: README, LICENSE and the like."""
+    return bool(_PLAIN.fullmatch(path.rpartition("/")[2]))
+
+
 def is_document(path: str) -> bool:
     """Whether a file is for people: a text or picture by its name or folder."""
     name = path.rpartition("/")[2]
     suffix = name.rpartition(".")[2].lower() if "." in name.lstrip(".") else ""
-    if suffix in DOCUMENTS or _PLAIN.fullmatch(name):
+    if suffix in DOCUMENTS or is_about(path):
         return True
     inside = bool(_FOLDERS.match(path))
     return inside and (suffix in (*PICTURES, "txt", "css", "html", "py", "js", "bat") or name == "Makefile")

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-ANY_HEADER = "*"  # among includes: a macro says which file
 COMPUTED = "(computed name)"  # among the mentions of code that looks names up which stand nowhere in its text
 GLOBAL = "(global name)"  # the same, in its own module
 LISTING = "(files)"  # of code that lists folders or imports what it finds there

@@ -21,7 +21,7 @@ from perfvcs.locate.sources.imports import Finder
 from perfvcs.locate.sources.parts import Parts
 from perfvcs.system.children import shared
 
-READER = 8  # another number: what was read before is read again
+READER = 7  # another number: what was read before is read again
 SCHEMA = "CREATE TABLE sources (blob TEXT PRIMARY KEY, uses BLOB NOT NULL, names BLOB NOT NULL, parts BLOB) WITHOUT ROWID"
 FILE = "sources.db"
 FILES_PER_READ = 32  # files that one git process reads
@@ -82,22 +82,40 @@ class Sources:
         return {}
 
     @cached_property
-    def blobs(self) -> dict[str, str]:
-        """The blob of each source by its path."""
+    def files(self) -> dict[str, str]:
+        """The blob of each file by its path, also of those that are not sources; those that the working tree changes are read."""
         listed = self._project.git("ls-tree", "-r", "-z", "--full-tree", self._commit)
         found: dict[str, str] = {}
         for line in listed.split("\0"):
             about, _, path = line.partition("\t")
-            if about.startswith("100") and language(path):
+            if about.startswith("100"):
                 found[path] = about.rpartition(" ")[2]
         for path in self._working.files() if self._working else ():
             place = self._project.root / path
             found.pop(path, None)
-            if language(path) and place.is_file() and not place.is_symlink() and place.stat().st_size <= LARGEST_SOURCE:
+            if place.is_file() and not place.is_symlink() and place.stat().st_size <= LARGEST_SOURCE:
                 content = place.read_bytes()
                 found[path] = blob_id(content)
                 self._contents[found[path]] = content
         return found
+
+    @cached_property
+    def blobs(self) -> dict[str, str]:
+        """The blob of each source by its path."""
+        return {path: blob for path, blob in self.files.items() if language(path)}
+
+    def texts(self, paths: Iterable[str]) -> dict[str, str]:
+        """The texts of files; those that are not there, binary or too large are missing."""
+        wanted = {path: self.files[path] for path in paths if path in self.files}
+        asked = [blob for blob in dict.fromkeys(wanted.values()) if blob not in self._contents]
+        contents = Bare(self._project.common_dir).objects(asked, LARGEST_SOURCE) if asked else []
+        known = {**self._contents, **dict(zip(asked, contents, strict=True))}
+        found = {path: known[blob] for path, blob in wanted.items()}
+        return {
+            path: content.decode("utf-8", "replace")
+            for path, content in found.items()
+            if isinstance(content, bytes) and b"\0" not in content
+        }
 
     @cached_property
     def _rows(self) -> dict[str, _Row]:
