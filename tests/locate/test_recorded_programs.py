@@ -87,3 +87,55 @@ def test_what_ran_and_stands_in_no_source_decides_nothing(measured, project, per
     measured(files)
     project.commit("what never ran", **{"rare.c": FILES["rare.c"].replace("- 1", "- 2")})
     assert "decided by what was recorded" not in perf("select", "HEAD~1..HEAD", "--explain", "work").out
+
+
+DEFINED = TOP.replace('["gcc', '["""gcc -DSHAPES_H=\'"shapes.h"\'').replace('.c"]', '.c"""]')
+
+
+@pytest.mark.parametrize("top", [TOP, DEFINED])
+def test_an_include_that_a_macro_names_may_be_any(measured, project, perf, top):
+    define = "" if "-D" in top else '#define SHAPES_H "shapes.h"\n'
+    work = FILES["work.c"].replace("left(count)", "twice(count)").replace("inner(count)", "twice(count)")
+    measured(FILES | {"work.c": define + work.replace('"shapes.h"', "SHAPES_H")}, top=top)
+    project.commit("inside", **{"shapes.h": FILES["shapes.h"].replace("2 * n", "7 * n")})
+    assert "can be touched (2)" in perf("select", "HEAD~1..HEAD").out
+
+
+STARTING = [
+    ("new.c", "static void __attribute__((constructor)) begin(void) { for (volatile int i = 0; i < 9; i++); }\n"),
+    ("new.c", "static void begin(void) __attribute__((constructor));\nstatic void begin(void) {}\n"),
+    ("new.c", "#include <stdlib.h>\nvoid *malloc(size_t n) { return 0; }\n"),
+    ("new.cc", "#include <new>\nvoid *operator new(std::size_t n) { return 0; }\n"),
+    ("new.cc", "struct R { R() { for (volatile int i = 0; i < 9; i++); } };\nstatic R r;\n"),
+    ("new.cc", "namespace {\nstruct R { R(int n) {} };\nR r(5);\n}\n"),
+    ("new.cc", "struct R { R(int n) {} };\nR r{5};\n"),
+    ("new.cc", "int begin();\nint begun = begin();\n"),
+    ("new.cc", '#include "registry.h"\nREGISTER(one);\n'),
+]
+NEVER_STARTING = [
+    ("new.c", "#include <stdio.h>\nstruct pair { int a, b; };\nstatic struct pair one;\nint other(int n) { return n; }\n"),
+    ("new.c", "typedef struct { int a; } pair;\nstatic pair one;\nint table[] = { 1, 2 };\n"),
+    (
+        "new.cc",
+        "class K { K(); R member; };\nint other(int of);\nextern K k;\nconstexpr int size = 3;\nusing L = K;\nstatic int *p;\n",
+    ),
+    (
+        "new.cc",
+        "template <class T> T double_it(T t) { return t; }\nint other(int of) { static R local(5); return of; }\nenum E { A };\n",
+    ),
+    ("tests/new.cc", "TEST(a, b) { run(); }\nINSTANTIATE(c);\n"),
+]
+
+
+@pytest.mark.parametrize(("file", "text"), STARTING)
+def test_what_runs_before_main_in_a_new_file_keeps_all(measured, project, perf, file, text):
+    measured()
+    project.commit("begin", **{file: text})
+    assert "can be touched (2)" in perf("select", "HEAD~1..HEAD").out
+
+
+@pytest.mark.parametrize(("file", "text"), NEVER_STARTING)
+def test_what_only_defines_in_a_new_file_keeps_none(measured, project, perf, file, text):
+    measured()
+    project.commit("begin", **{file: text})
+    assert "left out (2)" in perf("select", "HEAD~1..HEAD").out

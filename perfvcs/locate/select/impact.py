@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -13,11 +14,24 @@ from perfvcs.locate.sources import language
 from perfvcs.locate.sources.differences import Changes, FileChange
 from perfvcs.locate.sources.imports import is_build, is_document
 from perfvcs.locate.sources.outline import last_name
-from perfvcs.locate.sources.parts import COMPUTED, GLOBAL, LISTING, Parts, Statement
+from perfvcs.locate.sources.parts import COMPUTED, GLOBAL, LISTING, MACRO, OBJECT, TEXT, Parts, Statement, ending
 from perfvcs.locate.sources.python import CALLED_BY_NAME
 from perfvcs.locate.sources.uses import Sources
 
+# what lists files in C and C++
+LISTING_IN_C = (
+    "opendir",
+    "readdir",
+    "scandir",
+    "nftw",
+    "ftw",
+    "fts_open",
+    "glob",
+    "directory_iterator",
+    "recursive_directory_iterator",
+)
 MOST_NAMES = 3000  # that follow from one change; beyond, all that loads the files counts as changed
+TEST = re.compile(r"(?:^|/)(?:unit-?)?tests?/|(?:^|/)test[-_]|[-_](?:unit)?tests?\.", re.IGNORECASE)  # files of tests
 CONFIGURES = "conftest.py"  # whose functions pytest calls by their names
 
 
@@ -114,18 +128,33 @@ class _Closure:
         path = file.path
         if (file.added or file.removed) and path.rpartition("/")[2] == CONFIGURES:
             self.found.everything[path] = "pytest loads it by itself"
+        if (file.added or file.removed) and language(path) == "python" and self.sources.shadows(path):
+            self.found.everything[path] = "Python's own library has a module of that name"
         for name in file.functions:
             if language(path) == "c" and (macro := self.macros.get(last_name(name))):
                 self._loaded_by_all(path, f"{last_name(name)} changed, which is a macro, too, in {macro}")
             self.found.functions[f"{path}:{name}"] = f"{name} changed"
             if name in self.outside.get(path, ()):
                 self._ran_while_loading(path, name, f"{name}, which runs while {path} is loaded, changed")
+        self._moved(file)
         for statement in file.statements:
+            if statement.starts and self._may_start(path, statement):
+                self.found.everything[path] = f"what changed there is {statement.starts}"
             if statement.main:
                 self.found.programs[path] = f"what {path} does as a program changed"
                 continue
             self.found.loaded[path] = f"{path} changed outside of functions"
             self._changed(path, statement, "")
+
+    def _may_start(self, path: str, statement: Statement) -> bool:
+        """Whether a definition may run without being named: objects, and what macros define of tests, not everywhere."""
+        if statement.starts == OBJECT:
+            return not path.endswith(".c") and (not path.endswith(".h") or self._is_cpp)
+        return not (statement.unclear and TEST.search(path) and statement.starts == MACRO)
+
+    @cached_property
+    def _is_cpp(self) -> bool:
+        return any(language(path) == "c" and not path.endswith((".c", ".h")) for path in self.sources.blobs)
 
     @cached_property
     def macros(self) -> dict[str, str]:
@@ -233,12 +262,32 @@ class _Closure:
                 self._changed(path, statement, reason)
 
     def _documents(self) -> None:
-        """A document is data for whoever names it."""
-        documents = {file.path.rpartition("/")[2]: file.path for file in self.changes.files if file.document}
-        readers = [path for path in self.sources.blobs if not (is_build(path) or is_document(path))] if documents else ()
-        for path in self.sources.naming(documents, readers) if documents else ():
-            for name, document in documents.items():
-                self._read_by(path, (name,), f"{document} changed")
+        """Any file is data for whoever names it or its ending; a document for whoever lists files, and docstrings for whoever asks."""
+        names: dict[str, str] = {}
+        for file in self.changes.files:
+            reason = f"{file.path} changed"
+            name = file.path.rpartition("/")[2]
+            names |= dict.fromkeys(filter(None, (name, ending(name))), reason)
+            if file.document:
+                names |= dict.fromkeys((LISTING, *LISTING_IN_C), reason)
+            if file.told:
+                names[TEXT] = f"{file.path} changed in its texts"
+        readers = [path for path in self.sources.blobs if not (is_build(path) or is_document(path))] if names else ()
+        for path in self.sources.naming(names, readers) if names else ():
+            for name, reason in names.items():
+                if name not in LISTING_IN_C or language(path) == "c":
+                    self._read_by(path, (name,), reason)
+
+    def _moved(self, file: FileChange) -> None:
+        """Imports in another order load others in another order, which these notice where loading them does something."""
+        used = (path for path in self.sources.uses.get(file.path, ()) if _module(path) in file.moved)
+        known = self.sources.all_parts(self.sources.needs(used)) if file.moved else {}
+        for path, parts in known.items():
+            if parts is None or any(one.effect or GLOBAL in one.mentions for one in parts.statements):
+                self._loaded_by_all(
+                    file.path, f"{file.path} imports in another order, and {path} does something when it is loaded"
+                )
+                return
 
     def _read_by(self, path: str, names: Iterable[str], reason: str) -> None:
         """Something that code reads, and names so, is another one."""

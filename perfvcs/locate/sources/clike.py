@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from perfvcs.locate.sources.heads import KEYWORDS, NAME, Head, Word, declares, head, opens_data, scope_name
-from perfvcs.locate.sources.parts import COMPUTED, Functions, Parts, Statement, digest, words_of
+from perfvcs.locate.sources.heads import KEYWORDS, NAME, REPLACING, Head, Word, declares, head, opens_data, scope_name, starts
+from perfvcs.locate.sources.parts import ANY_FILE, COMPUTED, Functions, Parts, Statement, digest, words_of
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+|\\\r?\n|//(?:[^\n\\]|\\.|\\\n)*|/\*.*?\*/)
@@ -18,7 +18,7 @@ _TOKEN = re.compile(
     |(?P<other>::|->|.)""",
     re.DOTALL | re.VERBOSE,
 )
-_INCLUDE = re.compile(r'\s*#\s*(?:include|import|include_next)\s*(?:"([^"\n]+)"|<([^>\n]+)>)?')
+_INCLUDE = re.compile(r'\s*#\s*(include|import|include_next|embed)\b\s*(?:"([^"\n]+)"|<([^>\n]+)>)?(.*)', re.DOTALL)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\\\r?\n", re.DOTALL)
 _TEXT = re.compile(r'"([^"\n]*)"')
 LONGEST_HEAD = 2000  # words
@@ -53,6 +53,7 @@ class _Reader:
         self.statements: list[Statement] = []
         self.uses: dict[str, None] = {}
         self.macros: dict[str, None] = {}
+        self.ends: list[tuple[int, bool]] = []  # of the scopes that are open, and whether they are types
         self.conditions: list[str] = []  # a digest of each that is open, and of those around it
         self._begin()
 
@@ -65,7 +66,7 @@ class _Reader:
 
     def read(self) -> Parts | None:
         place, scopes = 0, [""]
-        ends: list[tuple[int, bool]] = []  # of the scopes that are open, and whether they are types
+        ends = self.ends
         while place < len(self.words):
             kind, text = self.words[place]
             if kind == "directive":
@@ -154,10 +155,11 @@ class _Reader:
 
     def _directive(self, text: str) -> None:
         if found := _INCLUDE.match(text):
-            name = found[1] or found[2]
-            if name:
-                self.uses[name] = None
-            self._add("", ["#include", name or text], [], effect=True)
+            name = found[2] or found[3]
+            self.uses[name or ANY_FILE] = None  # a macro gives the name of any file
+            named = [*words_of(name or ""), *NAME.findall("" if name else found[4])]
+            is_named = bool(name) and found[1] != "embed"
+            self._add("", ["#include", name if is_named else text], [], [] if is_named else named, effect=True)
             return
         plain = _COMMENT.sub(" ", text)
         words = plain.replace("#", " ", 1).split()
@@ -183,7 +185,9 @@ class _Reader:
         names = set(_mentions(chunk, found.parameters)) - KEYWORDS
         names.discard(name.rpartition("::")[2])
         self.functions.add(name, own, names)
-        self.statements.append(Statement("", digest(["function", name]), (name.rpartition("::")[2],), (), function=name))
+        last = name.rpartition("::")[2]
+        replaced = f"{last} in the place of a library's" if last in REPLACING else ""
+        self.statements.append(Statement("", digest(["function", name]), (last,), (), function=name, starts=replaced))
         self._begin()
 
     def _statement(self, scope: str) -> None:
@@ -194,7 +198,7 @@ class _Reader:
         elif self.chunk:
             self._inner()
             names = [word.text for word in self.chunk if word.kind == "name" and word.text not in KEYWORDS]
-            self._add(scope, _texts(self.chunk), names, set(_mentions(self.chunk)) - KEYWORDS)
+            self._add(scope, _texts(self.chunk), names, set(_mentions(self.chunk)) - KEYWORDS, starts=self._starts)
         self._begin()
 
     def _unclear(self, scope: str) -> None:
@@ -203,8 +207,12 @@ class _Reader:
         texts = _texts(self.chunk)
         names = [name for name in _mentions(self.chunk) if name not in KEYWORDS]
         own = set(texts[: texts.index("{")] if "{" in texts else texts)
-        self._add(scope, texts, [name for name in names if name in own], names, unclear=True)
+        self._add(scope, texts, [name for name in names if name in own], names, unclear=True, starts=self._starts)
         self._begin()
+
+    @property
+    def _starts(self) -> str:
+        return "" if any(is_type for _, is_type in self.ends) else starts(self.chunk)
 
     def _inner(self) -> None:
         """What directives inside of the chunk mean for all that follows."""
@@ -214,11 +222,13 @@ class _Reader:
 
     def _add(
         self, scope: str, words: list[str], binds: list[str], mentions: Iterable[str] = (), *, effect: bool = False,
-        unclear: bool = False,
+        unclear: bool = False, starts: str = "",
     ) -> None:  # fmt: skip
         found = digest([*self.conditions[-1:], scope, *words])
         self.statements.append(
-            Statement("", found, tuple(dict.fromkeys(binds)), tuple(dict.fromkeys(mentions)), effect, unclear=unclear)
+            Statement(
+                "", found, tuple(dict.fromkeys(binds)), tuple(dict.fromkeys(mentions)), effect, unclear=unclear, starts=starts
+            )
         )
 
 

@@ -41,7 +41,8 @@ class FileChange:
     """What happened to one file.
 
     ``functions``: the qualified names of those that changed, came or went. ``statements``: those outside of functions that differ.
-    ``why``: the reason why anything may notice it, for what is not a source, or cannot be read; empty otherwise.
+    ``why``: the reason why anything may notice it, for what is not a source, or cannot be read; empty otherwise. ``told``: only
+    docstrings or annotations may differ. ``moved``: imports in Python that stand in another order, by what they name.
     """
 
     path: str
@@ -51,6 +52,8 @@ class FileChange:
     statements: tuple[Statement, ...] = ()
     why: str = ""
     document: bool = False
+    told: bool = False
+    moved: frozenset[str] = frozenset()
 
     @property
     def matters(self) -> bool:
@@ -256,7 +259,8 @@ def _source_change(path: str, kind: str, before: bytes | None, after: bytes | No
     old, new = sides
     names = old.functions.keys() | new.functions.keys()
     functions = frozenset(name for name in names if _digest(old, name) != _digest(new, name))
-    return FileChange(path, added, removed, functions, tuple(_statements(old, new)))
+    statements = tuple(_statements(old, new))
+    return FileChange(path, added, removed, functions, statements, told=old.told != new.told, moved=_moved(old, new))
 
 
 @lru_cache(VERSIONS_KEPT)
@@ -280,6 +284,18 @@ def _statements(old: Parts, new: Parts) -> Iterator[Statement]:
         for side in (old, new)
     ]
     yield from dict.fromkeys(second for first, second in zip(*orders, strict=True) if first.digest != second.digest)
+
+
+def _moved(old: Parts, new: Parts) -> frozenset[str]:
+    """What imports name that stand in another order in Python, among themselves or about what has effects."""
+    sides = [[one for one in side.statements if one.imports or one.effect] for side in (old, new)]
+    common = Counter(one.digest for one in sides[0]) & Counter(one.digest for one in sides[1])
+    orders = [[one for one in side if one.digest in common] for side in sides]
+    if new.language != "python":
+        return frozenset()
+    pairs = zip(*orders, strict=False)
+    apart = [one for pair in pairs if pair[0].digest != pair[1].digest for one in pair]
+    return frozenset(name for one in apart if one.imports for name in one.mentions)
 
 
 def _stands_in_order(statement: Statement, kind: str) -> bool:

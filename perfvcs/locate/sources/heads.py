@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from perfvcs.locate.sources.parts import MACRO, OBJECT
+
 NAME = re.compile(r"[A-Za-z_$]\w*")
 
 
@@ -35,6 +37,11 @@ AFTER = _words("const volatile override final mutable noexcept") | {"&"}
 FRAGMENTS = _words("return if for while do switch goto break continue case else throw try asm __asm__")
 MEASURES = _words("sizeof alignof _Alignof offsetof requires defined operator")
 DATA = _words("typedef enum struct union class")
+NO_OBJECTS = _words("typedef using enum extern friend constexpr consteval constinit static_assert _Static_assert asm __asm__")
+# what others call without naming it: compilers, and the libraries themselves
+REPLACING = frozenset({"operatornew", "operatornew[]", "operatordelete", "operatordelete[]"}) | _words(
+    "malloc calloc realloc free memalign aligned_alloc posix_memalign memcpy memmove memset memcmp strlen bcmp"
+)
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -145,6 +152,38 @@ def declares(chunk: Sequence[Word], scope: str) -> bool:
     own = outside[: outside.index("=")] if "=" in outside else outside
     pointer = any(pair in (("(", "*"), ("(", "&"), ("(", "^")) for pair in pairwise(texts))
     return sum(NAME.fullmatch(text) is not None for text in own) > 1 - pointer
+
+
+def starts(chunk: Sequence[Word]) -> str:
+    """Why a definition outside of functions and types may run before ``main``; empty where it does not."""
+    if calls_linker(chunk):
+        return "an attribute by which it runs, or replaces what runs"
+    texts = [word.text for word in chunk]
+    if len(texts) > 2 and texts[1] == "(" and texts[-1] == ")" and re.fullmatch(r"[A-Z][A-Z0-9_]+", texts[0]):
+        return MACRO
+    words = bare(chunk)
+    plain = [word.text for word in words or ()]
+    if not plain or not NO_OBJECTS.isdisjoint(plain) or "template" in texts[:1]:
+        return ""
+    outside = list(_outside(plain))
+    own = outside[: min((outside.index(mark) for mark in ("=", "{", "(") if mark in outside), default=len(outside))]
+    names = [text for text in own if NAME.fullmatch(text) and text not in QUALIFIERS | {"static", "inline", "thread_local"}]
+    if "*" in own or "operator" in "".join(own) or len(names) < 2:
+        return ""
+    if "(" in outside and head(words or (), "", body=False) is not None:  # of a function, declared
+        return ""
+    return OBJECT if names[0] not in TYPES or any(_calls(words or ())) else ""
+
+
+def calls_linker(chunk: Sequence[Word]) -> bool:
+    """Whether an attribute has what it stands before run by itself, or in the place of something else."""
+    for place, word in enumerate(chunk[:-1]):
+        following = chunk[place + 1].text
+        if (word.text in ATTRIBUTES and following == "(") or (word.text == "[" and following == "["):
+            end = _end(chunk, place + (word.text != "[")) or len(chunk)
+            if not CALLED_BY_LINKERS.isdisjoint(one.text.strip("_") for one in chunk[place:end]):
+                return True
+    return False
 
 
 def opens_data(chunk: Sequence[Word]) -> bool:

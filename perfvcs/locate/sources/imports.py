@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from perfvcs.locate.sources import language
+from perfvcs.locate.sources.parts import ANY_FILE
 from perfvcs.profile.rules import RULES_FILE
 
 
@@ -38,6 +39,9 @@ class Finder:
         kind = language(path)
         if kind == "python":
             yield from self._imported(path, word)
+        elif word == ANY_FILE:
+            for others in self._headers.values():
+                yield from others
         elif kind == "fortran" and word in self._provided:
             yield from self._provided[word]
         else:

@@ -11,7 +11,14 @@ import msgspec
 COMPUTED = "(computed name)"  # among the mentions of code that looks names up which stand nowhere in its text
 GLOBAL = "(global name)"  # the same, in its own module
 LISTING = "(files)"  # of code that lists folders or imports what it finds there
+OBJECT = "an object that is made when a program starts"
+MACRO = "a macro that may define what runs when a program starts"
+ANY_FILE = "*"  # among the uses: a macro, or a name that is composed, gives the file
+TEXT = "(text)"  # of code that reads docstrings, annotations or sources
 IMPORTING = "(imports)"  # of code that imports what is named only when it runs
+
+
+OPEN = frozenset("*?[{%$")  # in a part of a path that something else completes
 
 
 class Function(msgspec.Struct, frozen=True, array_like=True):
@@ -27,6 +34,7 @@ class Statement(msgspec.Struct, frozen=True, array_like=True):
     ``binds``: the names that may mean something else where it changes. ``effect``: it may change anything besides. ``main``: it runs
     only where the file is the program. ``imports``: it only gives names to what another file defines. ``function``: the one that it
     defines, by its qualified name. ``unclear``: a macro may have made it, so that nobody knows what it defines, and who runs that.
+    ``starts``: why each program that has it may run it, though nothing names it; ``OBJECT`` only in C++.
     """
 
     scope: str
@@ -38,12 +46,14 @@ class Statement(msgspec.Struct, frozen=True, array_like=True):
     function: str = ""
     imports: bool = False
     unclear: bool = False
+    starts: str = ""
 
 
 class Parts(msgspec.Struct, frozen=True, array_like=True):
     """All parts of one file; ``uses`` are the modules that it imports, or the headers that it includes, as it writes them.
 
-    ``provides``: the modules that a file of Fortran defines, or the macros of one in C.
+    ``provides``: the modules that a file of Fortran defines, or the macros of one in C. ``told``: a digest of the docstrings and
+    annotations that the others do not depend on.
     """
 
     language: str
@@ -51,6 +61,7 @@ class Parts(msgspec.Struct, frozen=True, array_like=True):
     statements: tuple[Statement, ...] = ()
     uses: tuple[str, ...] = ()
     provides: tuple[str, ...] = ()
+    told: str = ""
 
     @property
     def names(self) -> set[str]:
@@ -88,7 +99,18 @@ def digest(words: Iterable[str]) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """The names in a string that may be looked up by it: of a string without spaces, its parts, and the last part of a path."""
+    """The names in a string that may be looked up by it: of a string without spaces, its parts, and the last part of a path.
+
+    Of the end of a path, as in ``name + ".md"``, also a pattern: ``*.md``.
+    """
     if len(text) > 200 or not text or not text.isprintable() or " " in text:
         return []
-    return [*re.findall(r"[^\W\d]\w*", text), text.rpartition("/")[2]]
+    last = text.rpartition("/")[2]
+    open_ended = [ending(last)] if last.startswith(".") or not OPEN.isdisjoint(last) else []
+    return [*re.findall(r"[^\W\d]\w*", text), last, *filter(None, open_ended)]
+
+
+def ending(name: str) -> str:
+    """The pattern of all files that end as this one: ``*.md``; empty where it ends with no suffix."""
+    found = re.search(r"\.\w+$", name)
+    return f"*{found[0]}" if found else ""

@@ -12,11 +12,14 @@ from perfvcs.locate.sources.pywords import (
     BLOCKS,
     FUNCTIONS,
     Words,
+    annotations_of,
     bound,
     branches,
+    is_computed,
     is_constant,
     is_plain,
     last_name,
+    told,
     without_docstring,
 )
 
@@ -64,7 +67,7 @@ class _Reader:
     def read(self, tree: ast.Module) -> Parts:
         for node in without_docstring(tree.body):
             self._statement(node, _Place())
-        return Parts("python", self.functions.all, tuple(self.statements), tuple(self.words.uses))
+        return Parts("python", self.functions.all, tuple(self.statements), tuple(self.words.uses), told=digest(told(tree)))
 
     def _statement(self, node: ast.stmt, place: _Place) -> None:
         if isinstance(node, FUNCTIONS):
@@ -111,10 +114,7 @@ class _Reader:
         arguments = node.args
         outside: list[ast.AST] = [*node.decorator_list, *arguments.defaults, *(one for one in arguments.kw_defaults if one)]
         inspected = bool(node.decorator_list) or place.decorated
-        if inspected:
-            every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
-            outside += [one.annotation for one in every if one is not None and one.annotation is not None]
-            outside += [node.returns] if node.returns else []
+        outside += [one for one in annotations_of(node) if inspected or is_computed(one)]
         words, names = self.words.of(outside, annotations=True)
         called = node.name in CALLED_BY_NAME or node.name.startswith("pytest_") or "'autouse'" in words
         called = called or (not place.scope and _is_special(name))  # a module's `__getattr__`

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from perfvcs.locate.sources.parts import COMPUTED, GLOBAL, IMPORTING, LISTING, words_of
+from perfvcs.locate.sources.parts import COMPUTED, GLOBAL, IMPORTING, LISTING, TEXT, ending, words_of
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 BLOCKS = (
@@ -96,8 +96,50 @@ BY_NAME = frozenset({
     "import_module", "__import__", "iter_modules", "walk_packages", "entry_points", "run_path", "run_module", "spec_from_file_location",
 })  # fmt: skip
 FINDING = BY_NAME | {"listdir", "scandir", "glob", "rglob", "iglob", "iterdir", "find_spec"}
-_MARKS = ((COMPUTED, COMPUTING | FINDING), (GLOBAL, OF_MODULE), (LISTING, FINDING), (IMPORTING, BY_NAME))
-SEARCHING = {name: tuple(mark for mark, names in _MARKS if name in names) for name in COMPUTING | OF_MODULE | FINDING}
+# what reads docstrings, annotations or sources, here or in the library that it stands for
+TELLING = frozenset({
+    "__doc__", "getdoc", "docopt", "yacc", "ply", "sly", "doctest", "__annotations__", "get_type_hints", "get_annotations", "signature",
+    "getfullargspec", "getsource", "getsourcelines", "findsource", "getcomments", "linecache", "beartype_this_package", "typeguard",
+    "install_import_hook",
+})  # fmt: skip
+_MARKS = (
+    (COMPUTED, COMPUTING | FINDING),
+    (GLOBAL, OF_MODULE),
+    (LISTING, FINDING | {"walk"}),
+    (IMPORTING, BY_NAME),
+    (TEXT, TELLING),
+)
+_MARKED = frozenset().union(*(names for _, names in _MARKS))
+SEARCHING = {name: tuple(mark for mark, names in _MARKS if name in names) for name in _MARKED}
+PLAIN_ANNOTATIONS = (
+    ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Tuple, ast.List, ast.Starred, ast.BinOp, ast.BitOr, ast.expr_context,
+)  # fmt: skip
+
+
+def is_computed(annotation: ast.expr) -> bool:
+    """Whether an annotation does more than to name a type where it is read."""
+    return not all(isinstance(node, PLAIN_ANNOTATIONS) for node in ast.walk(annotation))
+
+
+def annotations_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.expr]:
+    """The annotations of a function's parameters and of what it returns."""
+    arguments = node.args
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
+    found = [one.annotation for one in every if one is not None and one.annotation is not None]
+    return [*found, node.returns] if node.returns else found
+
+
+def told(tree: ast.AST) -> Iterator[str]:
+    """The docstrings and annotations in a tree, with the names of what they belong to."""
+    for node in ast.walk(tree):
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Module)):
+            yield getattr(node, "name", "")
+            if node.body and is_constant(node.body[0]):
+                yield ast.dump(node.body[0])
+        if isinstance(node, FUNCTIONS):
+            yield from map(ast.dump, annotations_of(node))
+        elif isinstance(node, ast.AnnAssign):
+            yield ast.dump(node.annotation)
 
 
 class Words:
@@ -138,6 +180,10 @@ class Words:
                 names.update(words_of(value))
             return
         words.append(kind.__name__)
+        if kind is ast.JoinedStr or kind is ast.BinOp:
+            pieces = node.values if kind is ast.JoinedStr else (node.left, node.right)
+            texts = (one.value for one in pieces if one.__class__ is ast.Constant)
+            names.update(filter(None, (ending(text) for text in texts if text.__class__ is str)))
         if kind is ast.Call:
             if node.func.__class__ is ast.Name and node.func.id in LOOKUPS and not _names_constant(node):
                 names.add(COMPUTED)
@@ -193,7 +239,8 @@ class Words:
                 self._walk(single, words, names, False)
         words.append(str(len(arguments.defaults)))
         if not outermost:
-            for child in (*node.decorator_list, *arguments.defaults, *(one for one in arguments.kw_defaults if one)):
+            computed = filter(is_computed, annotations_of(node))
+            for child in (*node.decorator_list, *arguments.defaults, *(one for one in arguments.kw_defaults if one), *computed):
                 self._walk(child, words, names, False)
         for statement in without_docstring(node.body):
             self._walk(statement, words, names, False)

@@ -21,7 +21,7 @@ from perfvcs.locate.sources.imports import Finder
 from perfvcs.locate.sources.parts import Parts
 from perfvcs.system.children import shared
 
-READER = 7  # another number: what was read before is read again
+READER = 8  # another number: what was read before is read again
 SCHEMA = "CREATE TABLE sources (blob TEXT PRIMARY KEY, uses BLOB NOT NULL, names BLOB NOT NULL, parts BLOB) WITHOUT ROWID"
 FILE = "sources.db"
 FILES_PER_READ = 32  # files that one git process reads
@@ -213,6 +213,15 @@ class Sources:
         asked = [b"\0%b\0" % name.encode("utf-8", "surrogatepass") for name in names]
         own = self._names
         return [path for path in (own if among is None else among) if any(name in own.get(path, b"") for name in asked)]
+
+    def shadows(self, path: str) -> bool:
+        """Whether a Python file may be taken for a module of Python's own library, or for one that Python loads by itself."""
+        folder, _, name = path.rpartition("/")
+        if name == "__init__.py":
+            folder, _, name = folder.rpartition("/")
+        known = name.partition(".")[0]
+        is_library = known in sys.stdlib_module_names or known in ("sitecustomize", "usercustomize")
+        return is_library and f"{folder}/__init__.py".lstrip("/") not in self.blobs
 
     # -- uses and is used by -----------------------------------------------------------------------------------------------------------
 
