@@ -29,20 +29,39 @@ DOCSTRING = LIB.replace("Old", "New")
 ANNOTATION = LIB.replace("x: int", "x: str")
 
 
-@pytest.mark.parametrize("new", [DOCSTRING, ANNOTATION, LIB.replace("A library", "New")])
+READS_DOCSTRINGS = [
+    "import lib\nprint(lib.f.__doc__)\n",
+    "import inspect, lib\ndef run(): return inspect.getdoc(lib.f)\nrun()\n",
+    "import ply.yacc, lib\nply.yacc.yacc(module=lib)\n",
+]
+READS_ANNOTATIONS = [
+    "import lib\ndef run(): return lib.f.__annotations__\nrun()\n",
+    "import typing, lib\nprint(typing.get_type_hints(lib.f))\n",
+]
+READS_SOURCES = ["import inspect, lib\nprint(inspect.getsource(lib))\n"]
+
+
 @pytest.mark.parametrize(
-    "work",
+    ("work", "new"),
     [
-        "import lib\nprint(lib.f.__doc__)\n",
-        "import inspect, lib\nprint(inspect.getdoc(lib.f))\n",
-        "import lib\ndef run(): return lib.f.__annotations__\nrun()\n",
-        "import typing, lib\nprint(typing.get_type_hints(lib.f))\n",
-        "import ply.yacc, lib\nply.yacc.yacc(module=lib)\n",
-        "import inspect, lib\nprint(inspect.getsource(lib))\n",
+        *((work, new) for work in READS_DOCSTRINGS for new in (DOCSTRING, LIB.replace("A library", "New"))),
+        *((work, ANNOTATION) for work in READS_ANNOTATIONS),
+        *((work, new) for work in READS_SOURCES for new in (DOCSTRING, ANNOTATION, f"# so\n{LIB}")),
     ],
 )
 def test_who_reads_docstrings_or_annotations_is_kept(kept, work, new):
     assert kept("lib.py", LIB, new, **{"work.py": work}) == {"w"}
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        READS_DOCSTRINGS[0].replace("import lib", "lib = None"),  # of others
+        "import lib\ndef g(): pass\ng.__doc__ = lib.f.__doc__\n",  # which only hands them on
+    ],
+)
+def test_who_reads_other_docstrings_is_not_kept(kept, work):
+    assert kept("lib.py", LIB, DOCSTRING, **{"work.py": work}) == set()
 
 
 @pytest.mark.parametrize("new", [DOCSTRING, ANNOTATION, f"# so\n{LIB}"])

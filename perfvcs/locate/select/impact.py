@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from perfvcs.locate.select.reached import outer
+from perfvcs.locate.select.reached import MODULE, outer
 from perfvcs.locate.sources import language
 from perfvcs.locate.sources.differences import Changes, FileChange
 from perfvcs.locate.sources.imports import is_build, is_document
 from perfvcs.locate.sources.outline import last_name
-from perfvcs.locate.sources.parts import COMPUTED, GLOBAL, LISTING, MACRO, OBJECT, TEXT, Parts, Statement, ending
+from perfvcs.locate.sources.parts import COMPUTED, FOLDERS, GLOBAL, LISTING, MACRO, OBJECT, SOURCES, Parts, Statement, ending
 from perfvcs.locate.sources.python import CALLED_BY_NAME
 from perfvcs.locate.sources.uses import Sources
 
@@ -48,6 +48,17 @@ class Binding(NamedTuple):
     running: bool = False
 
 
+@dataclass(frozen=True)
+class ToldChange:
+    """Docstrings, annotations or comments that changed: ``readers`` of such texts, as ``file:qualified name``, with the reason.
+
+    They can see them in a process with any of some files: ``users``, which import what changed.
+    """
+
+    readers: dict[str, str]
+    users: frozenset[str]
+
+
 @dataclass
 class ChangeReach:
     """What a change can reach, with the reason for each.
@@ -55,7 +66,8 @@ class ChangeReach:
     ``everything``: files that anything may notice. ``functions``: by ``file:qualified name``. ``classes``: beginnings of such names.
     ``loading``: files whose loading may change anything in the process. ``loaded``: files that load in another way, which matters where
     loading is measured; ``programs``: the same of what a file runs only as the program. ``computed``: functions and classes (by their
-    beginnings) that matter to those who also run one of ``computing``, which looks up names that stand nowhere.
+    beginnings) that matter to those who also run one of ``computing``, which looks up names that stand nowhere. ``told``: docstrings and
+    the like that changed.
     """
 
     everything: dict[str, str] = field(default_factory=dict)
@@ -64,13 +76,16 @@ class ChangeReach:
     loading: dict[str, str] = field(default_factory=dict)
     loaded: dict[str, str] = field(default_factory=dict)
     programs: dict[str, str] = field(default_factory=dict)
+    told: ToldChange | None = None
     computed: ChangeReach | None = None
     computing: frozenset[str] = frozenset()
 
     @property
     def empty(self) -> bool:
         """Whether it reaches nothing at all."""
-        return not (self.everything or self.functions or self.classes or self.loading or self.loaded or self.programs)
+        return not (
+            self.told or self.everything or self.functions or self.classes or self.loading or self.loaded or self.programs
+        )
 
 
 def impact(
@@ -115,6 +130,7 @@ class _Closure:
         if any(file.added or file.removed for file in self.changes.files if language(file.path)):
             self._listing()
         self._documents()
+        self._told()
         self._follow()
         if self.of_owners:
             again = _Closure(Changes(()), self.sources, frozenset(), ChangeReach(), owners=True)
@@ -269,14 +285,30 @@ class _Closure:
             name = file.path.rpartition("/")[2]
             names |= dict.fromkeys(filter(None, (name, ending(name))), reason)
             if file.document:
-                names |= dict.fromkeys((LISTING, *LISTING_IN_C), reason)
-            if file.told:
-                names[TEXT] = f"{file.path} changed in its texts"
+                names |= dict.fromkeys((FOLDERS, *LISTING_IN_C), reason)
         readers = [path for path in self.sources.blobs if not (is_build(path) or is_document(path))] if names else ()
         for path in self.sources.naming(names, readers) if names else ():
             for name, reason in names.items():
                 if name not in LISTING_IN_C or language(path) == "c":
                     self._read_by(path, (name,), reason)
+
+    def _told(self) -> None:
+        """Docstrings and the like changed: whoever reads some may read these, where the file is imported."""
+        own = [file for file in self.changes.files if language(file.path) == "python"]
+        marks = {mark: file.path for file in own for mark in (*file.told, SOURCES)}
+        readers: dict[str, str] = {}
+        for path in self.sources.naming(marks) if marks else ():
+            parts = self.sources.parts(path)
+            for mark, changed in marks.items():
+                reason = f"reads the texts of functions, and those of {changed} changed"
+                for name, function in parts.functions.items() if parts else ():
+                    if mark in function.mentions:
+                        readers.setdefault(f"{path}:{name}", f"{name} {reason}")
+                if parts and any(mark in one.mentions for one in parts.statements):
+                    readers.setdefault(f"{path}:{MODULE}", f"{path} {reason}")
+        if readers:
+            users = (self.sources.users(file.path) for file in own)
+            self.found.told = ToldChange(readers, frozenset().union(*users))
 
     def _moved(self, file: FileChange) -> None:
         """Imports in another order load others in another order, which these notice where loading them does something."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from perfvcs.git.changes import WorkingChanges
 from perfvcs.jobs import Cell
 from perfvcs.jobs.config import Config
-from perfvcs.locate.select.impact import ChangeReach, impact
+from perfvcs.locate.select.impact import ChangeReach, ToldChange, impact
 from perfvcs.locate.select.inputs import Inputs, is_within
 from perfvcs.locate.select.reached import MODULE, BenchmarkUnit, Reach, outer, recorded
 from perfvcs.locate.select.sampler import ONE_IN
@@ -73,6 +73,8 @@ def touches(reach: Reach, change: ChangeReach) -> str:
         return f"runs {reason}"
     if reason := _loads(reach, change):
         return reason
+    if change.told is not None and (reason := _reads(reach, change.told)):
+        return reason
     if change.computed is not None and not own.isdisjoint(change.computing) and (reason := _among(own, change.computed)):
         return f"looks names up, and runs {reason}"
     return ""
@@ -97,6 +99,13 @@ def _among(functions: Iterable[str], change: ChangeReach) -> str:
                 beginning = next(one for one in beginnings if function.startswith(one))
                 return f"{function}: {change.classes[beginning]}"
     return ""
+
+
+def _reads(reach: Reach, told: ToldChange) -> str:
+    """How a benchmark may read docstrings and the like that changed: where what it runs imports their file."""
+    files = {function.partition(":")[0] for function in reach.functions}
+    reader = next((function for function in sorted(reach.functions) if outer(function) in told.readers), "")
+    return f"runs {reader}: {told.readers[outer(reader)]}" if reader and not files.isdisjoint(told.users) else ""
 
 
 def _loads(reach: Reach, change: ChangeReach) -> str:

@@ -41,8 +41,9 @@ class FileChange:
     """What happened to one file.
 
     ``functions``: the qualified names of those that changed, came or went. ``statements``: those outside of functions that differ.
-    ``why``: the reason why anything may notice it, for what is not a source, or cannot be read; empty otherwise. ``told``: only
-    docstrings or annotations may differ. ``moved``: imports in Python that stand in another order, by what they name.
+    ``why``: the reason why anything may notice it, for what is not a source, or cannot be read; empty otherwise.
+    ``told``: the marks of those who read what else differs: docstrings, annotations.
+    ``moved``: imports in Python that stand in another order, by what they name.
     """
 
     path: str
@@ -52,7 +53,7 @@ class FileChange:
     statements: tuple[Statement, ...] = ()
     why: str = ""
     document: bool = False
-    told: bool = False
+    told: frozenset[str] = frozenset()
     moved: frozenset[str] = frozenset()
 
     @property
@@ -260,7 +261,8 @@ def _source_change(path: str, kind: str, before: bytes | None, after: bytes | No
     names = old.functions.keys() | new.functions.keys()
     functions = frozenset(name for name in names if _digest(old, name) != _digest(new, name))
     statements = tuple(_statements(old, new))
-    return FileChange(path, added, removed, functions, statements, told=old.told != new.told, moved=_moved(old, new))
+    told = frozenset(mark for mark in {**old.told, **new.told} if old.told.get(mark) != new.told.get(mark))
+    return FileChange(path, added, removed, functions, statements, told=told, moved=_moved(old, new))
 
 
 @lru_cache(VERSIONS_KEPT)

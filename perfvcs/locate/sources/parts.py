@@ -14,7 +14,10 @@ LISTING = "(files)"  # of code that lists folders or imports what it finds there
 OBJECT = "an object that is made when a program starts"
 MACRO = "a macro that may define what runs when a program starts"
 ANY_FILE = "*"  # among the uses: a macro, or a name that is composed, gives the file
-TEXT = "(text)"  # of code that reads docstrings, annotations or sources
+FOLDERS = "(folders)"  # of code that lists folders
+DOCSTRINGS = "(docstrings)"  # of code that reads them
+ANNOTATIONS = "(annotations)"
+SOURCES = "(sources)"  # of code that reads the sources of functions
 IMPORTING = "(imports)"  # of code that imports what is named only when it runs
 
 
@@ -52,8 +55,8 @@ class Statement(msgspec.Struct, frozen=True, array_like=True):
 class Parts(msgspec.Struct, frozen=True, array_like=True):
     """All parts of one file; ``uses`` are the modules that it imports, or the headers that it includes, as it writes them.
 
-    ``provides``: the modules that a file of Fortran defines, or the macros of one in C. ``told``: a digest of the docstrings and
-    annotations that the others do not depend on.
+    ``provides``: the modules that a file of Fortran defines, or the macros of one in C. ``told``: digests of what the others do not
+    depend on in Python, by the marks of those who read it: docstrings and annotations.
     """
 
     language: str
@@ -61,7 +64,7 @@ class Parts(msgspec.Struct, frozen=True, array_like=True):
     statements: tuple[Statement, ...] = ()
     uses: tuple[str, ...] = ()
     provides: tuple[str, ...] = ()
-    told: str = ""
+    told: Mapping[str, str] = {}
 
     @property
     def names(self) -> set[str]:

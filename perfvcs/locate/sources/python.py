@@ -67,7 +67,7 @@ class _Reader:
     def read(self, tree: ast.Module) -> Parts:
         for node in without_docstring(tree.body):
             self._statement(node, _Place())
-        return Parts("python", self.functions.all, tuple(self.statements), tuple(self.words.uses), told=digest(told(tree)))
+        return Parts("python", self.functions.all, tuple(self.statements), tuple(self.words.uses), told=told(tree))
 
     def _statement(self, node: ast.stmt, place: _Place) -> None:
         if isinstance(node, FUNCTIONS):

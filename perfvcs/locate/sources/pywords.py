@@ -7,7 +7,19 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from perfvcs.locate.sources.parts import COMPUTED, GLOBAL, IMPORTING, LISTING, TEXT, ending, words_of
+from perfvcs.locate.sources.parts import (
+    ANNOTATIONS,
+    COMPUTED,
+    DOCSTRINGS,
+    FOLDERS,
+    GLOBAL,
+    IMPORTING,
+    LISTING,
+    SOURCES,
+    digest,
+    ending,
+    words_of,
+)
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 BLOCKS = (
@@ -95,19 +107,25 @@ OF_MODULE = frozenset({"globals", "locals", "vars", "dir", "eval", "exec"})
 BY_NAME = frozenset({
     "import_module", "__import__", "iter_modules", "walk_packages", "entry_points", "run_path", "run_module", "spec_from_file_location",
 })  # fmt: skip
-FINDING = BY_NAME | {"listdir", "scandir", "glob", "rglob", "iglob", "iterdir", "find_spec"}
-# what reads docstrings, annotations or sources, here or in the library that it stands for
-TELLING = frozenset({
-    "__doc__", "getdoc", "docopt", "yacc", "ply", "sly", "doctest", "__annotations__", "get_type_hints", "get_annotations", "signature",
-    "getfullargspec", "getsource", "getsourcelines", "findsource", "getcomments", "linecache", "beartype_this_package", "typeguard",
-    "install_import_hook",
+WALKING = frozenset({"listdir", "scandir", "glob", "rglob", "iglob", "iterdir", "walk"})
+FINDING = BY_NAME | WALKING | {"find_spec"}
+# what reads docstrings and the like, here or in the library that it stands for
+READING_DOCSTRINGS = frozenset({"__doc__", "getdoc", "docopt", "yacc", "ply", "sly", "doctest"})
+READING_ANNOTATIONS = frozenset({
+    "__annotations__", "get_type_hints", "get_annotations", "annotation", "annotations", "return_annotation", "beartype_this_package",
+    "typeguard", "install_import_hook",
 })  # fmt: skip
+READING_SOURCES = frozenset({"getsource", "getsourcelines", "getsourcefile", "findsource", "getcomments", "linecache"})
+HANDED_ON = frozenset({"__doc__", "__annotations__"})
 _MARKS = (
-    (COMPUTED, COMPUTING | FINDING),
+    (COMPUTED, COMPUTING | FINDING - {"walk"}),
     (GLOBAL, OF_MODULE),
-    (LISTING, FINDING | {"walk"}),
+    (LISTING, FINDING),
+    (FOLDERS, WALKING),
     (IMPORTING, BY_NAME),
-    (TEXT, TELLING),
+    (DOCSTRINGS, READING_DOCSTRINGS),
+    (ANNOTATIONS, READING_ANNOTATIONS),
+    (SOURCES, READING_SOURCES),
 )
 _MARKED = frozenset().union(*(names for _, names in _MARKS))
 SEARCHING = {name: tuple(mark for mark, names in _MARKS if name in names) for name in _MARKED}
@@ -129,17 +147,24 @@ def annotations_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.exp
     return [*found, node.returns] if node.returns else found
 
 
-def told(tree: ast.AST) -> Iterator[str]:
-    """The docstrings and annotations in a tree, with the names of what they belong to."""
+def told(tree: ast.AST) -> dict[str, str]:
+    """The digests of docstrings and of annotations in a tree, with the names of what they belong to."""
+    docstrings: list[str] = []
+    annotations: list[str] = []
     for node in ast.walk(tree):
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Module)):
-            yield getattr(node, "name", "")
-            if node.body and is_constant(node.body[0]):
-                yield ast.dump(node.body[0])
-        if isinstance(node, FUNCTIONS):
-            yield from map(ast.dump, annotations_of(node))
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Module)) and node.body and is_constant(node.body[0]):
+            docstrings += (getattr(node, "name", ""), ast.dump(node.body[0]))
+        if isinstance(node, FUNCTIONS) and (own := annotations_of(node)):
+            annotations += (node.name, *map(ast.dump, own))
         elif isinstance(node, ast.AnnAssign):
-            yield ast.dump(node.annotation)
+            annotations.append(ast.dump(node.annotation))
+    return {DOCSTRINGS: digest(docstrings), ANNOTATIONS: digest(annotations)}
+
+
+def copies(node: ast.stmt) -> bool:
+    """Whether a statement only hands docstrings and the like on: ``self.__doc__ = function.__doc__``."""
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return bool(targets) and all(isinstance(one, ast.Attribute) and one.attr in HANDED_ON for one in targets)
 
 
 class Words:
@@ -203,6 +228,9 @@ class Words:
             return
         elif kind is ast.ClassDef:
             annotations = True
+        elif kind is ast.Assign and copies(node):
+            self._copied(node, words, names, annotations)
+            return
         elif kind is ast.Import or kind is ast.ImportFrom:
             self._import(node, words, names)
             return
@@ -214,6 +242,13 @@ class Words:
                     self._child(child, words, names, annotations)
             else:
                 self._child(value, words, names, annotations)
+
+    def _copied(self, node: ast.Assign, words: list[str], names: set[str], annotations: bool) -> None:  # noqa: FBT001
+        """What an assignment consists of that hands docstrings on, which reads none."""
+        own: set[str] = set()
+        for child in (*node.targets, node.value):
+            self._walk(child, words, own, annotations)
+        names |= own - {DOCSTRINGS, ANNOTATIONS}
 
     def _child(self, child: Any, words: list[str], names: set[str], annotations: bool) -> None:  # noqa: FBT001
         if isinstance(child, ast.AST):
