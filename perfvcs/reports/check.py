@@ -301,9 +301,13 @@ def measure(
     if not outcome.profiles:
         outcome.raise_failures()
         raise NothingToCompare(next(iter(outcome.warnings), f"nothing was measured on {target.name}: see `perf status`"))
-    report = repository.compare(
-        baseline, target, method=method, delta=delta, within=within, session=session, settled=settled, criteria=criteria
-    )
+    try:
+        report = repository.compare(
+            baseline, target, method=method, delta=delta, within=within, session=session, settled=settled, criteria=criteria
+        )
+    except NothingToCompare:
+        outcome.raise_failures()  # of a side that could not be measured just now
+        raise
     report = inheriting(repository, report, target) if select is not None else report
     _remember(repository, baseline, target, msgspec.json.encode(report))
     return Check(repository, baseline, target, report, outcome, why)

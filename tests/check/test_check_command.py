@@ -206,6 +206,18 @@ def test_a_command_that_fails_while_checking_exits_5(project: Project, perf: Per
     assert said.out == ""
 
 
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_side_that_does_not_build_exits_5(project: Project, perf: Perf, committed: bool) -> None:
+    project.configure('cmd = "sh work.sh"', top='build = ["sh build.sh"]')
+    project.commit("one", **{"work.sh": "true", "build.sh": "true"})
+    project.write("build.sh", "exit 3")
+    if committed:
+        project.commit("two")
+    said = perf("check", "--measure", "-n", "1", code=5)
+    assert "the build failed" in said.err
+    assert said.err.splitlines()[-1] == "perf: 1 failure (see above); the rest is stored"
+
+
 def test_uncommitted_changes_are_checked_against_their_commit(project: Project, perf: Perf) -> None:
     commit = project.commit(file="1")
     project.write("file", "2")
