@@ -37,7 +37,11 @@ AFTER = _words("const volatile override final mutable noexcept") | {"&"}
 FRAGMENTS = _words("return if for while do switch goto break continue case else throw try asm __asm__")
 MEASURES = _words("sizeof alignof _Alignof offsetof requires defined operator")
 DATA = _words("typedef enum struct union class")
-NO_OBJECTS = _words("typedef using enum extern friend constexpr consteval constinit static_assert _Static_assert asm __asm__")
+_MACRO = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*")
+STORED = QUALIFIERS | _words("static inline thread_local")
+NO_OBJECTS = _words(
+    "namespace template typedef using enum extern friend constexpr consteval constinit static_assert _Static_assert asm __asm__"
+)
 # what others call without naming it: compilers, and the libraries themselves
 REPLACING = frozenset({"operatornew", "operatornew[]", "operatordelete", "operatordelete[]"}) | _words(
     "malloc calloc realloc free memalign aligned_alloc posix_memalign memcpy memmove memset memcmp strlen bcmp"
@@ -159,15 +163,15 @@ def starts(chunk: Sequence[Word]) -> str:
     if calls_linker(chunk):
         return "an attribute by which it runs, or replaces what runs"
     texts = [word.text for word in chunk]
-    if len(texts) > 2 and texts[1] == "(" and texts[-1] == ")" and re.fullmatch(r"[A-Z][A-Z0-9_]+", texts[0]):
+    if texts[1:2] == ["("] and _end(chunk, 1) == len(chunk) and re.fullmatch(r"[A-Z][A-Z0-9_]+", texts[0]):
         return MACRO
     words = bare(chunk)
     plain = [word.text for word in words or ()]
-    if not plain or not NO_OBJECTS.isdisjoint(plain) or "template" in texts[:1]:
+    if not plain or not NO_OBJECTS.isdisjoint(texts):
         return ""
     outside = list(_outside(plain))
     own = outside[: min((outside.index(mark) for mark in ("=", "{", "(") if mark in outside), default=len(outside))]
-    names = [text for text in own if NAME.fullmatch(text) and text not in QUALIFIERS | {"static", "inline", "thread_local"}]
+    names = [text for text in own if NAME.fullmatch(text) and text not in STORED and not _MACRO.fullmatch(text)]
     if "*" in own or "operator" in "".join(own) or len(names) < 2:
         return ""
     if "(" in outside and head(words or (), "", body=False) is not None:  # of a function, declared
