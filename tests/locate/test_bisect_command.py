@@ -59,6 +59,17 @@ def test_asked_again_it_answers_from_what_is_stored(project, perf):
     assert again["named"][0]["step"]["value"] == pytest.approx(0.2, abs=0.05)
 
 
+def test_begun_afresh_it_learns_nothing_from_before(project, perf):
+    commits = history(project, stepped(9, 5))
+    first = json.loads(perf("bisect", commits[0], *ASK, "--json").out)
+    again = perf("bisect", commits[0], *ASK, "--fresh")
+    assert "is there a difference?" in again.err
+    count = re.search(r"(\d+) builds", again.out)
+    assert count and int(count[1]) > 3
+    assert commits[5][:10] in again.out
+    assert first["named"][0]["commit"] == commits[5]
+
+
 def test_the_document_has_the_probability_of_every_commit(project, perf):
     commits = history(project, stepped(6, 2))
     found = json.loads(perf("bisect", commits[0], *ASK, "--json").out)

@@ -267,7 +267,7 @@ def _chosen(
     wanted, labels = asked.wanted, {cell.label for cell in cells}
     improvement = wanted.improvement
     chosen = worst(_fitting(bisection.report, wanted, labels), improvement=improvement) if bisection.report else None
-    if chosen is None or not chosen.paired:
+    if chosen is None or not chosen.paired or asked.afresh:
         few = bool(wanted.metric) and len(cells) == 1 and not asked.brought
         bisection.report = _settled(repository, config, bisection.span, asked, request, progress, executor, few=few)
         require_metric(bisection.report.comparisons, wanted)

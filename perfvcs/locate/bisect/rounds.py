@@ -162,7 +162,7 @@ class Search:
     def _weights(self, effect: float) -> NDArray[np.float64]:
         """The commits' shares of the prior, by the difference of the ends."""
         if self.levels is None and self.seen.series[0]:
-            own = {one.session for one in self.begun.sessions}
+            own = {one.session for one in self.begun.sessions}.union(self.begun.ignored)
             self.levels = stored_levels(self.repository, self.span, self.begun.target, *self.seen.series, own)
         touched = None if self.suspects is None else [one.touches for one in self.suspects]
         levels = self.levels or {} if self.seen.is_logarithmic() else {}

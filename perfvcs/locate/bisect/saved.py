@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,7 +54,7 @@ class Measuring(msgspec.Struct, frozen=True):
 class Begun(msgspec.Struct):
     """One bisection: its ends, its target, its sessions, the commits that cannot be measured with the reason, and how it ended.
 
-    ``counted``: the instructions of commits by which it was guided.
+    ``counted``: the instructions of commits by which it was guided. ``ignored``: the sessions of others, from which it does not learn.
     """
 
     good: str
@@ -65,6 +66,7 @@ class Begun(msgspec.Struct):
     counted: dict[str, float] = {}
     seconds: float = 0.0
     ended: str = ""
+    ignored: list[str] = []
 
 
 class SavedBisections:
@@ -86,9 +88,19 @@ class SavedBisections:
         return self.all[-1] if self.all and not self.all[-1].ended else None
 
     def begin(self, good: str, bad: str, target: Target, *, afresh: bool = False) -> Begun:
-        """The one with these ends and this target, as it stands, or a new one; either becomes the newest."""
+        """The one with these ends and this target, as it stands, or a new one; either becomes the newest.
+
+        Begun ``afresh``, it learns nothing from what was measured before for these ends.
+        """
         alike = [one for one in self.all if (one.good, one.bad, one.target) == (good, bad, target)]
         found = alike[-1] if alike and not afresh else Begun(good, bad, target)
+        if afresh:
+            own = (
+                [*one.ignored, *(known.session for known in one.sessions)]
+                for one in self.all
+                if (one.good, one.bad) == (good, bad)
+            )
+            found.ignored = list(dict.fromkeys(chain.from_iterable(own)))
         self.all = [*(one for one in self.all if one not in alike), found][-KEPT_SEARCHES:]
         return found
 
