@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shlex
 import signal
@@ -10,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
-from perfvcs.errors import PerfError
+from perfvcs.errors import CURES, PerfError, disk_is_full
 from perfvcs.launcher import launch
 from perfvcs.launcher.execution import NO_INTERPRETER, Execution, LaunchError, line_end
 from perfvcs.system.disk import plain
@@ -78,7 +79,8 @@ def run(
         end = _tail(log_file)
     more = f" (log: {log})" if log else ""
     said = f": {end}" if end else ", and printed nothing"
-    raise CommandFailed(f"`{command}` {problem}{said}{more}")
+    full = f" ({CURES[errno.ENOSPC]})" if disk_is_full(cwd) else ""
+    raise CommandFailed(f"`{command}` {problem}{said}{more}{full}")
 
 
 def ended(status: int) -> str:

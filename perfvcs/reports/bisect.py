@@ -112,7 +112,8 @@ def _of_a_merge(repository: Repository, bisection: Bisection, named: tuple[int, 
     merges = [commit[:10] for commit in commits if commit in bisection.span.merges]
     within = bisection.within
     if merges and within is None:
-        yield from wrapped(f"note: {merges[0]} is a merge; what it brought is searched with --merged")
+        how = "cannot be searched: it has no good end that can be measured" if bisection.merged else "is searched with --merged"
+        yield from wrapped(f"note: {merges[0]} is a merge; what it brought {how}")
     if within is not None:
         yield ""
         yield from lines(repository, within)

@@ -225,3 +225,15 @@ def test_what_commits_change_is_read_once_after_the_ends_and_said(project, perf)
     equal = history(project, [1.0] * 3, noise=0.0)
     assert "reading" not in perf("bisect", equal[0], *ASK, code=4).err
     assert "reading what 2 commits change" in perf("bisect", equal[0], "--dry-run").err
+
+
+def test_an_end_that_fails_on_a_full_disk_is_not_taken_for_one_that_does_not_run(project, perf, monkeypatch):
+    from perfvcs.launcher import preparation
+
+    project.configure('cmd = "sh work.sh"', top='build = ["false"]')
+    good = project.commit("good", **{"work.sh": "true"})
+    project.commit("bad", **{"work.sh": "sleep .01"})
+    # room again once the build is gone
+    monkeypatch.setattr(preparation, "disk_is_full", lambda _: True)
+    said = perf("bisect", good, code=1).err
+    assert said.splitlines()[-1] == "perf: the disk is full: free some space and run the command again"

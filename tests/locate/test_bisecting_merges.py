@@ -163,3 +163,16 @@ def test_a_way_keeps_to_first_parents_as_far_as_they_lead_back(project, checkout
     assert brought(checkout, span(checkout, start, end), 2, everything=True) == [(start, side)]
     with pytest.raises(UsageError, match=f"lines part it is perf bisect {start[:10]} {on[:10]}"):
         span(checkout, side, on)
+
+
+def test_an_unrelated_root_that_was_merged_cannot_be_searched_and_the_note_says_so(project, perf):
+    project.configure(SECONDS)
+    good = level(project, "begin", 1.0)
+    project.git("checkout", "--quiet", "--orphan", "other")
+    project.git("rm", "--quiet", "-rf", ".")
+    project.configure(SECONDS)
+    level(project, "another root", 1.3)
+    project.git("checkout", "--quiet", "main")
+    merge = merged(project, "both", "other", ways=("--allow-unrelated-histories", "-X", "theirs"))
+    said = " ".join(perf("bisect", good, *ASK, "--merged").out.split())
+    assert f"{merge[:10]} is a merge; what it brought cannot be searched" in said and "with --merged" not in said

@@ -66,7 +66,7 @@ class Bisection:
     """A span with what is known of it: the target (None: nothing was measured that changed), suspects, and the outcome of measuring.
 
     ``report`` is the verdict on the ends from which the target was chosen, if it was, among ``judged``; ``also`` changed beside it.
-    ``within`` is the bisection of what a merge brought.
+    ``within`` is the bisection of what a merge brought, ``merged``: which was asked for.
     """
 
     span: Span
@@ -79,6 +79,7 @@ class Bisection:
     judged: list[Change] = field(default_factory=list)
     also: list[Change] = field(default_factory=list)
     within: Bisection | None = None
+    merged: bool = False
 
     @property
     def why(self) -> str:
@@ -127,7 +128,7 @@ def prepare(repository: Repository, asked: Asked) -> tuple[Bisection, SavedBisec
         chosen = worst(_fitting(report, asked.wanted), improvement=asked.wanted.improvement) if report else None
         if chosen is not None:
             target = _as_target(chosen, asked.wanted)
-    return Bisection(found, target, None, asked.wanted.improvement, begun, report=report), saved
+    return Bisection(found, target, None, asked.wanted.improvement, begun, report=report, merged=asked.merged), saved
 
 
 def listed(repository: Repository, config: Config, asked: Asked, progress: Progress) -> Bisection:

@@ -127,8 +127,8 @@ class UnmeasurableEnd(PerfError):
 
 def require_room(home: Path, reasons: Iterable[str]) -> None:
     """Raise FullDisk where something failed for one of the ``reasons`` on a disk without room: it is not the commit that fails."""
-    lacking = os.strerror(errno.ENOSPC)
-    if any(lacking in reason or disk_is_full(home) for reason in reasons):
+    lacking = os.strerror(errno.ENOSPC), CURES[errno.ENOSPC]
+    if any(disk_is_full(home) or any(said in reason for said in lacking) for reason in reasons):
         raise FullDisk(CURES[errno.ENOSPC])
 
 
