@@ -82,6 +82,10 @@ class WorkingChanges(msgspec.Struct, frozen=True):
         names = [name for code, name in self._listed() if code == UNTRACKED]
         return sorted(set(self._made(names).values()))
 
+    def repositories(self) -> list[str]:
+        """The untracked folders, with a slash at their end, that are repositories of their own and no submodules."""
+        return sorted(name for code, name in self._entries() if code == UNTRACKED and name.endswith("/") and not _is_ours(name))
+
     def hash(self) -> str | None:
         """SHA-256 over them; None when there are none. Nothing is written to the repository.
 
@@ -116,7 +120,14 @@ class WorkingChanges(msgspec.Struct, frozen=True):
         return {name: made for name, made in found.items() if made not in mixed}
 
     def _listed(self) -> Iterator[tuple[str, str]]:
-        """git's two letters for the state of each path, and the path."""
+        """git's two letters for the state of each path, and the path; not of repositories inside."""
+        for code, name in self._entries():
+            # .perf never counts, even where a .gitignore lets git see it
+            if not name.endswith("/") and not _is_ours(name):
+                yield code, name
+
+    def _entries(self) -> Iterator[tuple[str, str]]:
+        """All that git lists; repositories inside have a slash at their end."""
         if self.project.bare:
             return
         ask = ("status", "--porcelain", "-z", "--no-renames", "--ignore-submodules=dirty")
@@ -128,10 +139,11 @@ class WorkingChanges(msgspec.Struct, frozen=True):
         else:
             found = self.project.git(*ask, "--untracked-files=all").split("\0")
         for entry in filter(None, found):
-            code, name = entry[:2], entry[3:]
-            # with a slash at its end: a repository of its own; and .perf never counts, even where a .gitignore lets git see it
-            if not name.endswith("/") and name.partition("/")[0] != ".perf":
-                yield code, name
+            yield entry[:2], entry[3:]
+
+
+def _is_ours(name: str) -> bool:
+    return name.partition("/")[0] == ".perf"
 
 
 def untracked(folder: Path) -> set[str]:

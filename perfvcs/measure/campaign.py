@@ -242,6 +242,8 @@ def _say_changes(repository: Repository, states: Sequence[State], progress: Prog
             progress.say(f"{state.name} is HEAD with changes in {listed(repository.changes.files())}")
     if repository.project.head in [state.commit for state in states] and (made := repository.changes.left_out()):
         progress.say(f"left out of it, since measuring makes it: {listed(made)}")
+    if any(state.dirty for state in states) and (inside := repository.changes.repositories()):
+        progress.say(f"left out of it, since it is a repository of its own: {listed(inside)}")
 
 
 @contextmanager

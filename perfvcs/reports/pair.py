@@ -213,6 +213,8 @@ def _explained(
         said.append(f"not measured: the changes in {listed(changed)}")
     if here and (made := repository.changes.left_out()):
         said.append(f"not counted, since measuring makes it: {listed(made)}")
+    if here and (inside := repository.changes.repositories()):
+        said.append(f"not counted, since it is a repository of its own: {listed(inside)}")
     if here and project.underway:
         said.append(f"in the middle of {project.underway}")
     return ComparedPair(baseline, target, "; ".join(said), usual=said == [f"{name} and its parent"])

@@ -81,6 +81,7 @@ class Status(msgspec.Struct, frozen=True):
     remote: RemoteDifference | None = None
     pythons: Taken | None = None
     keep: int = KEEP
+    repositories: Sequence[str] = ()
 
     @property
     def dirty(self) -> bool:
@@ -94,6 +95,8 @@ class Status(msgspec.Struct, frozen=True):
             yield shorten(f"  changed: {listed(self.changes)}", COLUMNS)
         if self.artefacts:
             yield shorten(f"  not counted, since measuring makes it: {listed(self.artefacts)}", COLUMNS)
+        if self.repositories:
+            yield shorten(f"  not counted, since it is a repository of its own: {listed(self.repositories)}", COLUMNS)
         if self.problem:
             yield shorten(self.problem, 500)
         measured = [row for row in self.rows if row.executions]
@@ -219,6 +222,7 @@ def status_of(repository: Repository) -> Status:
         remote_difference(repository),
         _pythons(repository),
         keep,
+        changes.repositories(),
     )
 
 

@@ -201,6 +201,11 @@ def changed_submodule(project: Project) -> None:
     project.write("part/part.sh", "false")
 
 
+def with_repository(project: Project) -> None:
+    two(project)
+    Project(project.root / "dep").write("part.sh", "true")
+
+
 NOTHING = "HEAD and its parent"
 CASES: dict[str, tuple[Prepare, str]] = {
     "just committed": (two, NOTHING),
@@ -224,6 +229,7 @@ CASES: dict[str, tuple[Prepare, str]] = {
     "files of the overlay": (with_overlay, "HEAD and its parent; both with the changes in bench/sort.sh"),
     "ignored by git": (ignored, NOTHING),
     "ignored by perf.toml": (left_out, NOTHING),
+    "with another repository in it": (with_repository, f"{NOTHING}; not counted, since it is a repository of its own: dep/"),
     "built by hand": (built, "HEAD and its parent; not counted, since measuring makes it: sort"),
     "assumed to be unchanged": (assumed, NOTHING),
     "a mode": (executable, "HEAD and its changes in sort.sh"),
