@@ -7,15 +7,11 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from perfvcs.index.database import Database
-
-if TYPE_CHECKING:
-    pass
-
 
 VERDICTS_VERSION = 2
 

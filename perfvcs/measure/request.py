@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from perfvcs.jobs import Cell, matrix
 from perfvcs.jobs.config import KEEP, Config, HookTable, HostsTable
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

@@ -5,17 +5,12 @@ from __future__ import annotations
 import os
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from perfvcs.system import disk
 from perfvcs.system.disk import NotPlain, plain
 from perfvcs.system.foreign import UNDECODABLE
-
-if TYPE_CHECKING:
-    pass
-
 
 FILE = "bisections.json"
 KEPT_SEARCHES = 20

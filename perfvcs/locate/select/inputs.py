@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from perfvcs.check.assignment import RULES_FILE
-from perfvcs.jobs.differences import TESTING
+from perfvcs.jobs.benchmark_files import TESTING
 from perfvcs.locate.select.static import COMPILED, entries, reach
 from perfvcs.locate.sources import language
 from perfvcs.locate.sources.imports import is_about, is_build, is_document
+from perfvcs.profile.rules import RULES_FILE
 
 if TYPE_CHECKING:
     from perfvcs.jobs import Cell

@@ -253,7 +253,7 @@ class _Selector:
         if not found.everything and not found.empty:
             for path, known in inputs.makers.items():
                 if reason := touches(known, found):
-                    found.everything[path] = f"the build runs it, and it {reason}"
+                    found.everything[path] = f"the build runs it: {reason}"
         return found
 
     def _inputs(self, sources: Sources) -> Inputs:
