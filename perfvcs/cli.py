@@ -15,7 +15,7 @@ import click
 
 from perfvcs import __version__
 from perfvcs.errors import CURES, PerfError
-from perfvcs.system import children, interruption
+from perfvcs.system import children, interruption, linuxperf
 
 COMMANDS = os.path.join(os.path.dirname(__file__), "commands")  # noqa: PTH118, PTH120 - pathlib is not needed for --help
 LONGEST_ERROR = 2000  # characters of an error
@@ -55,8 +55,6 @@ class Commands(click.Group):
             ctx.with_resource(children.keeping())
             return name, command, args[1:]
         if ctx.info_name == "perf":
-            from perfvcs.system import linuxperf
-
             if linuxperf.owns(args):
                 linuxperf.hand_over(args)
         raise click.UsageError(f"there is no command {name!r}{_suggestion(name)}", ctx)

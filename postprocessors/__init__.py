@@ -1,4 +1,4 @@
 """Postprocessors: each member is one, named like it; ``perfvcs.plugins.postprocessor`` is their contract.
 
-``_outcome.py`` puts results into a profile, ``_rows.py`` takes rows out.
+``_entries.py`` puts results into a profile, ``_rows.py`` takes rows out.
 """

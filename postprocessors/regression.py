@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from perfvcs.errors import UsageError, nearest
-from perfvcs.postprocessors._curve import first_calls, means
-from perfvcs.postprocessors._entries import check_number, check_word, conclude
+from perfvcs.postprocessors._curve import first_calls, means, without_undefined
+from perfvcs.postprocessors._entries import check_number, check_word, conclude, entries, scaled
 from perfvcs.postprocessors._rows import chosen, named, rows
 from perfvcs.profile import Profile
 from perfvcs.profile.models import RegressionEntry
 from perfvcs.profile.validity import MAX_INTEGER
 from perfvcs.statistics.regression.models import FITTED_MODELS, FULL_QUADRATIC, MODELS
-from perfvcs.statistics.regression.strategies import Strategy
+from perfvcs.statistics.regression.strategies import FittedPieces, ModelPoints, Strategy, run
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,9 +84,6 @@ class Regression:
         return conclude(profile, self, [entry for metric in metrics for entry in self._entries(profile, metric)])
 
     def _entries(self, profile: Profile, metric: str) -> Iterator[RegressionEntry]:
-        from perfvcs.postprocessors._curve import without_undefined
-        from perfvcs.postprocessors._entries import entries, scaled
-        from perfvcs.statistics.regression.strategies import run
 
         points, zeros = self._points(profile, metric)
         points, scale = scaled(points)
@@ -120,7 +117,6 @@ class Regression:
         import numpy as np
 
         from perfvcs.statistics.regression.robust import described
-        from perfvcs.statistics.regression.strategies import FittedPieces
 
         choice, far = described(points.x, points.y, weight, points.group, groups=points.groups, models=self.fitted)
         fitted = FittedPieces(choice.fits, choice, np.arange(points.groups), points.of(~far))
@@ -129,8 +125,6 @@ class Regression:
     def _points(self, profile: Profile, metric: str) -> tuple[ModelPoints, list[int]]:
         """The rows to fit, and the number of rows at size 0 left out of each group."""
         import numpy as np
-
-        from perfvcs.statistics.regression.strategies import ModelPoints
 
         seen = rows(profile, metric, self.by)
         keep = np.isfinite(seen.x)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.pictures.canvas import plain, stack
 from perfvcs.pictures.flame import SAMPLE_METRIC, Flame, draw, flames
-from perfvcs.pictures.stacks import StackGroup, Traces, repeats
+from perfvcs.pictures.stacks import StackGroup, Traces, branches, repeats
 from perfvcs.text.characters import fitted
 from perfvcs.text.quantity import percent
 from perfvcs.views._flames import FlameView
@@ -40,8 +40,6 @@ class Flamediff(FlameView):
 
     def text(self, data: dict[StackGroup, Traces], width: int) -> str:
         """The paths that changed as a tree, per job, engine and metric, with a bar for each change."""
-        from perfvcs.pictures.stacks import branches
-
         parts = []
         for flame in flames(data, self.points):
             found = contrast(flame)

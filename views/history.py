@@ -24,7 +24,19 @@ from perfvcs.pictures.canvas import (
     stack,
 )
 from perfvcs.pictures.chart import TOOLTIP, Chart, environments, grouped, places, texts
-from perfvcs.pictures.levels import MARKED_VERDICTS, UNJUDGED, centred, changes_in_words, moved, named, style_of, support, where
+from perfvcs.pictures.levels import (
+    MARKED_VERDICTS,
+    UNJUDGED,
+    brief,
+    centred,
+    changes_in_words,
+    moved,
+    named,
+    style_of,
+    support,
+    timeline,
+    where,
+)
 from perfvcs.plugins import Count, Natural
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.text.characters import shorten
@@ -77,8 +89,6 @@ class History(View[list[list[Series]]]):
 
     def text(self, data: list[list[Series]], width: int) -> str:
         """The same in characters, the steps in words; what is beyond ``charts`` is a line each."""
-        from perfvcs.pictures.levels import brief, timeline
-
         charts = [Chart.of(group, self.points) for group in data]
         parts = ["\n".join(timeline(chart, width)) for chart in charts[: self.charts]]
         parts += ["\n".join(brief(chart, width) for chart in charts[self.charts :])]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from perfvcs.check.subject import Point, Series, Subject
 from perfvcs.pictures.canvas import CYCLE, FONT, INK, SEEN, canvas, hover, legend, source, stack
 from perfvcs.pictures.chart import TOOLTIP, Chart, environments, folded, grouped, places, texts
-from perfvcs.pictures.levels import MARKED_VERDICTS, UNJUDGED
+from perfvcs.pictures.levels import MARKED_VERDICTS, UNJUDGED, heading
 from perfvcs.plugins import Count, Natural
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.text.characters import columns, cut, fitted, padded
@@ -165,7 +165,6 @@ def _notes(chart: Chart) -> list[str]:
 
 def _lines(chart: Chart, width: int) -> Iterator[str]:
     """A heading, notes, and for each environment a row per version above an axis."""
-    from perfvcs.pictures.levels import heading
     from perfvcs.pictures.terminal import Axis, foot, rail
 
     yield heading(chart, width)

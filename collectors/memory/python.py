@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from perfvcs.collectors._shared.execution import executed
+from perfvcs.collectors._shared.execution import executed, read_part
 from perfvcs.collectors.memory import inside
 from perfvcs.collectors.memory.heap import AllocationRequest, Heap, RecordingInterpreter
 from perfvcs.launcher.execution import name_command
@@ -98,7 +98,6 @@ def _files(folder: Path, pattern: str) -> Sequence[Path]:
 
 
 def _interpreter(path: Path) -> RecordingInterpreter:
-    from perfvcs.collectors._shared.execution import read_part
 
     try:
         return msgspec.json.decode(read_part(path, 0, 1 << 16), type=RecordingInterpreter)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.profile import REPEATED, Profile
+from perfvcs.profile import REPEATED, Profile, Resources
 from perfvcs.profile.summary import PACE
 from perfvcs.profile.units import in_base_units
 from perfvcs.profile.validity import MAX_INTEGER
@@ -221,8 +221,6 @@ class _Opened:
     @classmethod
     def summarised(cls, measured: Measured) -> _Opened:
         """The summaries in place of rows: a row per execution and metric."""
-        from perfvcs.profile import Resources
-
         rows = Resources(names=list(dict.fromkeys(found.uid for found in measured.summaries)), size=[], binary=[])
         rows.metrics = {name: [] for name in measured.header.metrics}
         numbers = {name: number for number, name in enumerate(rows.names)}

@@ -174,7 +174,7 @@ def _baseline(project: Project, job: Surroundings, named: str, head: str) -> str
     if not named and len(parents) == 2 and parents[1] == job.head:
         return parents[0]
     for base in [named] if named else [job.base, *_branches(job), *_defaults(project, head)]:
-        if base and (commit := _ends_commit(project, base)):
+        if base and (commit := _resolved(project, base)):
             with suppress(GitError):  # they have nothing in common
                 return project.git("merge-base", commit, head)
     return None
@@ -187,12 +187,12 @@ def _branches(job: Surroundings) -> list[str]:
 def _defaults(project: Project, head: str) -> list[str]:
     """The default baseline of HEAD: the default branch, or on that branch the commit before."""
     for branch in ("HEAD", "main", "master"):
-        if commit := _ends_commit(project, f"refs/remotes/origin/{branch}"):
+        if commit := _resolved(project, f"refs/remotes/origin/{branch}"):
             return [f"{head}^" if commit == head else commit]
     return [f"{head}^"]
 
 
-def _ends_commit(project: Project, name: str) -> str | None:
+def _resolved(project: Project, name: str) -> str | None:
     with suppress(GitError):
         return project.git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     return None

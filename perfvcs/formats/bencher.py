@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple
 import msgspec
 
 from perfvcs.errors import nearest
-from perfvcs.formats._metric import metric, usable
+from perfvcs.formats._metric import benchmarks, metric, usable, written
 from perfvcs.formats._readings import Reading, ReadingValue, profile_of, summary, typed
 from perfvcs.profile import Metric, Profile
 from perfvcs.profile.validity import Malformed
@@ -79,8 +79,6 @@ class Bencher:
 
     def encode(self, profile: Profile) -> bytes:
         """The mean of each unit, size and metric; wall time is latency, in nanoseconds. Raises Malformed without values."""
-        from perfvcs.formats._metric import benchmarks, written
-
         names = {ours.name: (theirs, ours.divisor) for theirs, ours in MEASURES.items()}
         found: dict[str, dict[str, dict[str, float]]] = {}
         for one in benchmarks(profile):

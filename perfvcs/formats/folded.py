@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from perfvcs.formats._readings import lines_of, number
-from perfvcs.formats._stacks import SAMPLES, CountedStacks
+from perfvcs.formats._stacks import SAMPLES, CountedStacks, unfolded
 from perfvcs.profile import Profile
 from perfvcs.profile.validity import Malformed
 
@@ -42,8 +42,6 @@ class Folded:
 
     def encode(self, profile: Profile) -> bytes:
         """A line for each stack, with the first metric that stacks have; times are in microseconds. Raises Malformed without stacks."""
-        from perfvcs.formats._stacks import unfolded
-
         found = unfolded(profile)
         times = 1e6 if found.unit == "s" else 1.0
         lines = [

@@ -10,7 +10,7 @@ from typing import ClassVar
 import msgspec
 
 from perfvcs.formats._readings import typed
-from perfvcs.formats._stacks import SAMPLES, CountedStacks, frame
+from perfvcs.formats._stacks import SAMPLES, CountedStacks, frame, unfolded
 from perfvcs.plugins import Natural
 from perfvcs.profile import Profile
 from perfvcs.profile.validity import Malformed
@@ -82,8 +82,6 @@ class Speedscope:
 
     def encode(self, profile: Profile) -> bytes:
         """One thread with all stacks and their weights; raises Malformed without stacks."""
-        from perfvcs.formats._stacks import unfolded
-
         found = unfolded(profile)
         numbers: dict[str, int] = {}
         samples = [[numbers.setdefault(name, len(numbers)) for name in stack] for stack, _ in found.stacks]

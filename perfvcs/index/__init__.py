@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from perfvcs.index.database import Database, Result
-from perfvcs.index.filling import INDEX_SCHEMA, INDEX_VERSION, Details, Number, OfExecution, unpack
+from perfvcs.index.filling import (
+    ENVIRONMENTS,
+    INDEX_SCHEMA,
+    INDEX_VERSION,
+    SESSIONS_TABLE,
+    Details,
+    Number,
+    OfExecution,
+    environments,
+    sessions,
+    unpack,
+)
 from perfvcs.index.levels import LEVEL_RECORD
 from perfvcs.index.lines import (
     PATH_QUERY,
@@ -164,14 +175,10 @@ class Index:
 
     def sessions(self) -> list[HostSession]:
         """The sessions on each host, the oldest first."""
-        from perfvcs.index.filling import SESSIONS_TABLE, sessions
-
         return self._database.attempt(lambda: sessions(self._rows(SESSIONS_TABLE)))
 
     def environments(self, asked: Sequence[tuple[str, str, str]]) -> dict[int, Environment]:
         """By number of the question, a commit, a job's key and a fingerprint: the environment that was measured in there last."""
-        from perfvcs.index.filling import ENVIRONMENTS, environments
-
         return self._database.attempt(lambda: environments(self._rows(ENVIRONMENTS, msgspec.json.encode(asked).decode())))
 
     def counts(self, commits: Iterable[str]) -> dict[str, int]:

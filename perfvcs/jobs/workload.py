@@ -12,7 +12,19 @@ from typing import IO
 from perfvcs.environment.variables import SEED_PLACEHOLDER
 from perfvcs.errors import NO_SPACE, PerfError, UsageError, nearest
 from perfvcs.jobs.config import seconds, words
-from perfvcs.jobs.content import DEFAULT_TIMEOUT, MAX_FILE, integer, length_of, only, readable, seed_of, values
+from perfvcs.jobs.content import (
+    DEFAULT_TIMEOUT,
+    GENERATOR_VERSION,
+    MAX_FILE,
+    chunks,
+    integer,
+    length_of,
+    letters,
+    only,
+    readable,
+    seed_of,
+    values,
+)
 from perfvcs.launcher.preparation import run
 from perfvcs.profile import ParameterValue
 
@@ -87,8 +99,6 @@ class String(Workload):
 
     def prepare(self, cwd: Path, folder: Path, env: Mapping[str, str]) -> str:  # noqa: ARG002
         """The characters themselves."""
-        from perfvcs.jobs.content import letters
-
         return letters(self.length, self.seed or 0)
 
     def drawn(self, seed: int) -> String | None:
@@ -115,8 +125,6 @@ class FileWorkload(Workload):
 
         Its name ends with its digest, which shows a change.
         """
-        from perfvcs.jobs.content import GENERATOR_VERSION, chunks
-
         name = f"{self.content}-{self.length}-{self.seed or 0}-{GENERATOR_VERSION}"
         for path in folder.absolute().glob(f"{name}-*"):
             if path.name == f"{name}-{_digest(path)}":

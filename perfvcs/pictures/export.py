@@ -18,7 +18,7 @@ from perfvcs.pictures.head import facts, warnings
 from perfvcs.pictures.pieces import Drawable, choose, configured, fitting, nothing
 from perfvcs.profile import Profile
 from perfvcs.system.disk import is_stream
-from perfvcs.text.characters import COLUMNS, escaped, shorten
+from perfvcs.text.characters import COLUMNS, escaped, shorten, wrapped
 
 FORMAT = "perfvcs-subject/1"
 
@@ -61,8 +61,6 @@ def text(subject: Subject, view: str | None = None, options: Mapping[str, str] |
 
     Raises UsageError as ``choose`` does, and where the view cannot be drawn with characters.
     """
-    from perfvcs.text.characters import wrapped
-
     chosen = configured(subject, _telling(subject), options or {}) if view is None else choose(subject, view, options)
     drawn = [said for one in chosen if (said := one.view.text(one.data, width)) is not None]
     if view is not None and not drawn:

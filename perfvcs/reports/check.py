@@ -16,7 +16,7 @@ import msgspec
 
 import perfvcs
 from perfvcs.check.acceptance import is_open
-from perfvcs.check.answer import MOVED_VERDICTS
+from perfvcs.check.answer import MOVED_VERDICTS, criteria
 from perfvcs.check.change import NothingToCompare, Report
 from perfvcs.git.project import UnknownRevision
 from perfvcs.profile.rules import RULES_FILE
@@ -139,7 +139,6 @@ def exit_status(report: Report, *, gate: bool = False, strict: bool = False) -> 
 
 def rendered(report: Report, form: Form, background: Callable[[], Background], *, verbose: bool = False, why: str = "") -> str:
     """A report in a form, with ``why`` these two were compared; the ``background`` is asked for unless the form is a line."""
-    from perfvcs.check.answer import criteria
     from perfvcs.check.text import settlement, summary, text
 
     if form == "line":

@@ -49,8 +49,6 @@ def steps(repository: Repository, states: Sequence[State], progress: Progress) -
 
     None at all where there is no such commit.
     """
-    from perfvcs.repository.state import State
-
     first, pairs = states[0], list(pairwise(states))
     below = State(first.commit)
     if pairs and repository.measured(first):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from msgspec.structs import replace
 
 from perfvcs.check.change import Difference, JudgedBy
-from perfvcs.check.register import LARGEST_REGISTER, REGISTER_FILE
+from perfvcs.check.register import LARGEST_REGISTER, REGISTER_FILE, parse
 from perfvcs.check.text import labelled
 from perfvcs.errors import UsageError
 from perfvcs.git.ancestry import Ancestry
@@ -176,8 +176,6 @@ class CriteriaReader:
 
         ``live``: the newer one is the working tree's.
         """
-        from perfvcs.check.register import parse
-
         same = self._files.of(old, REGISTER_FILE) == self._files.of(new, REGISTER_FILE)
         if same and not live:
             return [], []

@@ -148,7 +148,7 @@ def page(contents: Contents, url: str) -> SeriesData:
         remarks=[
             Remark(contents.environment(series).name, shorten(remark, COMMAND)) for series in all_series for remark in remarks_of(series)
         ],
-        newest=_series_newest(contents, numbers), siblings=siblings(contents, url), notes=[*notes, *_notes(all_series)],
+        newest=_newest_levels(contents, numbers), siblings=siblings(contents, url), notes=[*notes, *_notes(all_series)],
     )  # fmt: skip
 
 
@@ -219,7 +219,7 @@ def _span(levels: NDArray[np.float64], commits: int, unit: str) -> str:
     return f"{count}, {quantity(low, unit)}" if low == high else f"{count}, from {quantity(low, unit)} to {quantity(high, unit)}"
 
 
-def _series_newest(contents: Contents, numbers: list[int]) -> list[NewestLevel]:
+def _newest_levels(contents: Contents, numbers: list[int]) -> list[NewestLevel]:
     """The newest commits of all environments, newest first."""
     turns = [
         (int(series.places[turn]), number, turn)

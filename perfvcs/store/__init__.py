@@ -325,8 +325,6 @@ class Store:
 
         Writers that run are waited for, and wait; readers go on. Removed profiles stay in the history.
         """
-        from perfvcs.store import locks
-
         self.tip()
         if only_when_crowded and not locks.crowded(self.path):
             return False

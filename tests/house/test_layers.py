@@ -191,7 +191,7 @@ def test_a_collector_is_imported_by_none_but_itself(graph):
         for name in imports:
             family, member = (*name.split(".")[1:3], "", "")[:2]
             if family == "collectors" and member not in ("", "_shared"):
-                assert own == (family, member), f"{module} must not import {name}: plugins.py finds collectors by their names"
+                assert own == (family, member), f"{module} must not import {name}: perfvcs.plugins finds collectors by their names"
 
 
 def test_the_recorder_of_c_has_one_way_in(graph):

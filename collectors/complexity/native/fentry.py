@@ -18,9 +18,9 @@ from perfvcs.collectors._shared.execution import launched
 from perfvcs.collectors.complexity import inside
 from perfvcs.collectors.complexity.calls import Calls, RecordingRequest, TracedFunction
 from perfvcs.collectors.complexity.calls.recording import Interrupted
-from perfvcs.collectors.complexity.native.elf import Unresolved, reading
+from perfvcs.collectors.complexity.native.elf import Elf, Unresolved, reading
 from perfvcs.collectors.complexity.native.program import Instruction, Steps
-from perfvcs.collectors.complexity.native.selection import TraceSelection
+from perfvcs.collectors.complexity.native.selection import TraceSelection, automatic, plugins, programs, select
 from perfvcs.launcher.execution import Execution, Pace, failure, name_command
 from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 from perfvcs.plugins.collector import CollectError, Run
@@ -94,7 +94,6 @@ def _identity(path: Path) -> BinaryIdentity:
 
 
 def _files(run: Run) -> list[Path]:
-    from perfvcs.collectors.complexity.native.selection import programs
 
     with reading(Path(run.argv[0])):
         return programs(run)
@@ -102,7 +101,6 @@ def _files(run: Run) -> list[Path]:
 
 @cache
 def _functions(identity: BinaryIdentity) -> BinaryFunctions:
-    from perfvcs.collectors.complexity.native.elf import Elf
     from perfvcs.collectors.complexity.native.functions import BinaryFunctions
 
     path = Path(identity[0])
@@ -112,7 +110,6 @@ def _functions(identity: BinaryIdentity) -> BinaryFunctions:
 
 @cache
 def _select(files: tuple[BinaryIdentity, ...], functions: tuple[TracedFunction, ...]) -> TraceSelection:
-    from perfvcs.collectors.complexity.native.selection import select
 
     everything = [_functions(file) for file in files]
     with reading(Path(files[0][0])):
@@ -120,7 +117,6 @@ def _select(files: tuple[BinaryIdentity, ...], functions: tuple[TracedFunction, 
 
 
 def _selected(files: tuple[BinaryIdentity, ...], run: Run, request: RecordingRequest) -> TraceSelection:
-    from perfvcs.collectors.complexity.native.selection import plugins
 
     try:
         return _select(files, request.functions)
@@ -137,8 +133,6 @@ _found: dict[tuple[object, ...], TraceSelection] = {}
 def _discovered(files: tuple[BinaryIdentity, ...], run: Run, request: RecordingRequest, preloaded: Path) -> TraceSelection:
     """The functions that take the most time of those with a size, found by one execution that records all of these."""
     import numpy as np
-
-    from perfvcs.collectors.complexity.native.selection import automatic, select
 
     key = (files, run.argv, run.cwd, request.most, request.outermost)
     if key in _found:

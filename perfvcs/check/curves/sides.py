@@ -12,7 +12,7 @@ from perfvcs.check.case import NO_USABLE_VALUE, UNSIZED, Case, decided_change, p
 from perfvcs.check.change import Change, Curve, Word, finite
 from perfvcs.check.curves.replication import levelled, means
 from perfvcs.check.rows import points
-from perfvcs.statistics.regression.models import order
+from perfvcs.statistics.regression.models import MODELS, order
 from perfvcs.text.quantity import number
 
 if TYPE_CHECKING:
@@ -216,7 +216,6 @@ def fitted(sides: Sequence[Sides], rule: ChoiceRule = "aicc") -> FittedCurves:
 
     from perfvcs.statistics.regression.choice import choose
     from perfvcs.statistics.regression.fitting import fit
-    from perfvcs.statistics.regression.models import MODELS
     from perfvcs.statistics.regression.robust import described
 
     choices = []

@@ -7,7 +7,7 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from perfvcs.locate.bisect.posterior import believe
+from perfvcs.locate.bisect.posterior import OWN_DEVIATION, believe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -224,8 +224,6 @@ def worth_of_blocks(
 
 def _left(variance: float) -> float:
     """The share of a level's doubt that executions can still take away, by what they leave so far: a build's own level stays."""
-    from perfvcs.locate.bisect.posterior import OWN_DEVIATION
-
     return variance / (variance + OWN_DEVIATION**2)
 
 
@@ -254,7 +252,6 @@ def together(evidence: Evidence, decision: Decision, count: int) -> list[int]:
     import numpy as np
 
     from perfvcs.locate.bisect.evidence import OF_CANDIDATE
-    from perfvcs.locate.bisect.posterior import OWN_DEVIATION
 
     belief, variance = decision.belief, evidence.summary().variance
     assert belief is not None

@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import expm1
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.statistics.difference import NORMAL
+from perfvcs.statistics.difference import NORMAL, paired
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,8 +63,6 @@ def unexplained(bisection: Bisection) -> float:
 
 def effect(values: list[float], bisection: Bisection) -> Effect:
     """The mean of differences with Student's interval, back from logarithms and in the metric's own direction."""
-    from perfvcs.statistics.difference import paired
-
     assert bisection.outcome is not None and bisection.target is not None
     if len(values) > 1:
         seen = paired([[0.0] * len(values)], [values])

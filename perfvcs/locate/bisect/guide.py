@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import expm1, log
 from typing import TYPE_CHECKING
 
@@ -97,7 +97,6 @@ class Counting:
 
 def counting(cell: Cell, target: Target) -> Cell | None:
     """The benchmark under a collector that counts its instructions; None where nothing does, or where not its time is asked for."""
-    from dataclasses import replace
 
     from perfvcs.plugins import build
     from perfvcs.plugins.collector import Collector

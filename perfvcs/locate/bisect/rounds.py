@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from perfvcs.locate.bisect.decision import Decision, NextStep, StoppingRules, decide
+from perfvcs.locate.bisect.decision import Decision, NextStep, StoppingRules, decide, together
 from perfvcs.locate.bisect.guide import TIME_METRICS, Counting, counting, pays
 from perfvcs.locate.bisect.kept import KeptSites, SessionSites
 from perfvcs.locate.bisect.posterior import Prior
@@ -279,7 +279,6 @@ class Search:
         width = self.executor.width
         if decision.step.what != "block" or width == 1:
             return {decision.step: width}
-        from perfvcs.locate.bisect.decision import together
 
         return Counter(NextStep("block", commit) for commit in together(self.seen.evidence(), decision, width))
 

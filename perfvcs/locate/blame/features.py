@@ -160,7 +160,7 @@ def features(path: str, text: str, lines: Collection[int]) -> Features:
     """What is in some lines of a source, counted from 1."""
     found = Features()
     if lines:
-        _csyntax_walk(_read(path, text.encode("utf-8", "surrogatepass")), 0, frozenset(lines), found)
+        _walk_tree(_read(path, text.encode("utf-8", "surrogatepass")), 0, frozenset(lines), found)
     return found
 
 
@@ -195,7 +195,7 @@ def _parser(*, cpp: bool) -> Parser:
     return Parser(Language((tree_sitter_cpp if cpp else tree_sitter_c).language()))
 
 
-def _csyntax_walk(root: Node, depth: int, lines: frozenset[int], features: Features) -> None:
+def _walk_tree(root: Node, depth: int, lines: frozenset[int], features: Features) -> None:
     """Add a node and all below it; the number of loops around each node is its depth."""
     first, last = min(lines), max(lines)
     waiting = [(root, depth)]

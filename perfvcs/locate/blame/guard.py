@@ -16,7 +16,7 @@ from perfvcs.locate.blame import experiments
 from perfvcs.locate.blame.laboratory import Laboratory, UnmeasurableVersion, level
 from perfvcs.locate.blame.mutation import PLANTED, Mutant, mutants
 from perfvcs.locate.blame.suspects import Places, is_source
-from perfvcs.locate.sources.outline import MODULE
+from perfvcs.locate.sources.outline import MODULE, outline
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.site import Version
 from perfvcs.profile import Profile
@@ -197,7 +197,6 @@ class _Guarding:
         return known
 
     def _unreached(self, path: str, known: _Project) -> int:
-        from perfvcs.locate.sources.outline import outline
 
         found = outline(path, self._text(path))
         return sum(f"{path}:{one.name}" not in known.costs for one in found.definitions) if found else 0

@@ -6,7 +6,7 @@ from itertools import pairwise
 from math import exp, nan, sqrt
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.changepoints.steps import BY_SERIES, TURNS, ChangePoint
+from perfvcs.statistics.changepoints.steps import BY_SERIES, TURNS, ChangePoint, level
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -57,7 +57,6 @@ def _changes(
     from perfvcs.statistics.changepoints.confirmation import batches, chances, scores
     from perfvcs.statistics.changepoints.confirmation import level as allowed
     from perfvcs.statistics.changepoints.drift import SIDE, join, ramps, stepped
-    from perfvcs.statistics.changepoints.steps import level
 
     y, scale = segments.values, segments.scale
     bounds = [0, *moved, len(y)]

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.statistics.changepoints.confirmation import SpreadChange
-from perfvcs.statistics.changepoints.newest import NewestValue
-from perfvcs.statistics.changepoints.steps import TURNS, VERSION, ChangePoint
-from perfvcs.statistics.changepoints.switching import SwitchingStretch
+from perfvcs.statistics.changepoints.confirmation import SPIKE, Segments, SpreadChange, confirm, dependence, noisier
+from perfvcs.statistics.changepoints.newest import NewestValue, newest
+from perfvcs.statistics.changepoints.steps import TURNS, VERSION, ChangePoint, scale
+from perfvcs.statistics.changepoints.switching import SwitchingStretch, switching
 
 __all__ = [
     "TURNS",
@@ -74,7 +74,6 @@ def judge_all(
     """Judge many series, each as ``judge`` does; together that takes a fraction of the time."""
 
     from perfvcs.statistics.changepoints.path import paths
-    from perfvcs.statistics.changepoints.steps import scale
 
     count = len(series)
     read = [
@@ -112,11 +111,8 @@ def _read(levels: ArrayLike, variance: ArrayLike | None, evidence: Sequence[int]
 def _judge(read: _Read, scale: NDArray[np.float64], generous: Sequence[int]) -> Judgement:
     import numpy as np
 
-    from perfvcs.statistics.changepoints.confirmation import SPIKE, Segments, confirm, dependence, noisier
     from perfvcs.statistics.changepoints.description import described
     from perfvcs.statistics.changepoints.drift import residuals
-    from perfvcs.statistics.changepoints.newest import newest
-    from perfvcs.statistics.changepoints.switching import switching
 
     y = read.values
     if len(y) < 2:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics.difference import NORMAL, medians
-from perfvcs.statistics.regression.condensed import by_size, running
+from perfvcs.statistics.regression.condensed import by_size, level, running
 from perfvcs.statistics.regression.models import MODELS
 
 if TYPE_CHECKING:
@@ -100,9 +100,9 @@ class ScatterLaws:
         import numpy as np
 
         low, high = np.full(self.pairs.groups, np.inf), np.zeros(self.pairs.groups)
-        for level in self._levels:
-            np.minimum.at(low, self.pairs.group, level)
-            np.maximum.at(high, self.pairs.group, level)
+        for squared in self._levels:
+            np.minimum.at(low, self.pairs.group, squared)
+            np.maximum.at(high, self.pairs.group, squared)
         return np.where(np.isfinite(low), low, 1.0), np.maximum(high, 1e-300)
 
     @cached_property
@@ -174,7 +174,6 @@ def described(
     import numpy as np
 
     from perfvcs.statistics.regression.choice import choose
-    from perfvcs.statistics.regression.condensed import level
     from perfvcs.statistics.regression.fitting import fit
 
     size, value, number = (np.asarray(column, dtype=np.float64) for column in (x, y, count))
