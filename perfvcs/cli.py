@@ -54,9 +54,8 @@ class Commands(click.Group):
             interruption.unwind()
             ctx.with_resource(children.keeping())
             return name, command, args[1:]
-        if ctx.info_name == "perf":
-            if linuxperf.owns(args):
-                linuxperf.hand_over(args)
+        if ctx.info_name == "perf" and linuxperf.owns(args):
+            linuxperf.hand_over(args)
         raise click.UsageError(f"there is no command {name!r}{_suggestion(name)}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 
 FEWEST_MEANS = 5  # fewer of them make no curve of means
+Made = TypeVar("Made", bound=CurveEntry)
+CURVE_POINTS = 200  # of one curve
+METRIC_POINTS = 100_000  # of all curves of a metric, so that the profile's header stays small
+FEWEST_FITTED_SIZES = 16
 
 
 def first_calls(profile: Profile) -> NDArray[np.bool_]:
@@ -114,12 +118,6 @@ def _defined(model: str, points: ModelPoints) -> NDArray[np.bool_]:
 
     found = np.isfinite(transform("linear" if model == FULL_QUADRATIC else model, points.x))
     return np.asarray(found & (points.y > 0) if model in LINEARISED else found)
-
-
-Made = TypeVar("Made", bound=CurveEntry)
-CURVE_POINTS = 200  # of one curve
-METRIC_POINTS = 100_000  # of all curves of a metric, so that the profile's header stays small
-FEWEST_FITTED_SIZES = 16
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ LARGEST_ENTRIES = MAX_HEADER - (
     1 << 20
 )  # of the entries of all postprocessors; the rest is for what else is in a profile's header
 OutcomeColumn = tuple[str, Sequence[float | None]]  # unit, values
+LARGEST_VALUE, SMALLEST_VALUE = 1e100, 1e-100  # values, whose squares, and weights by them, are well within what a float holds
 
 
 def name_of(member: DataclassInstance) -> str:
@@ -68,9 +69,6 @@ def conclude(
     return msgspec.structs.replace(
         profile, models=entries, metrics=metrics, resources=replace(profile.resources, metrics=values), postprocessors=done
     )
-
-
-LARGEST_VALUE, SMALLEST_VALUE = 1e100, 1e-100  # values, whose squares, and weights by them, are well within what a float holds
 
 
 def entries(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 EQUAL = 1e-14  # values whose spread is less than this share of the largest are equal but for rounding
+OUTLIER = "outlier"  # the column <metric>.outlier is 1 where a row was marked
 
 
 @dataclass(frozen=True)
@@ -201,9 +202,6 @@ def fill(profile: Profile, rows: NDArray[np.intp], values: NDArray[np.float64]) 
     found[rows] = values
     filled: list[float | None] = found.tolist()
     return filled
-
-
-OUTLIER = "outlier"  # the column <metric>.outlier is 1 where a row was marked
 
 
 @dataclass(frozen=True)

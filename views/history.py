@@ -53,6 +53,10 @@ OVERVIEW = 60  # commits from which a second figure below shows all of them
 ABOVE = 0.08  # of the axis, for the sizes of steps
 MOST_LABELLED_STEPS = 12  # steps with their size beside them
 LOGARITHMIC_RATIO = 4.0  # ratio of the largest to the smallest value from which logarithms help
+_STEP = [
+    ("", "@word"), ("change", "@change"), ("level", "@levels"), ("accepted", "@reason"), ("commit", "@commit"), ("author", "@author"),
+    ("date", "@when"), ("place", "@where"), ("found by", "@by"),
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -254,9 +258,3 @@ class _Drawing:
         tool.overlay.update(fill_color=BLUE, fill_alpha=0.12, line_color=MUTED, line_dash="solid", use_handles=True)
         below.add_tools(tool)
         return below
-
-
-_STEP = [
-    ("", "@word"), ("change", "@change"), ("level", "@levels"), ("accepted", "@reason"), ("commit", "@commit"), ("author", "@author"),
-    ("date", "@when"), ("place", "@where"), ("found by", "@by"),
-]  # fmt: skip

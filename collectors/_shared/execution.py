@@ -15,6 +15,9 @@ from perfvcs.system.foreign import at_most
 if TYPE_CHECKING:
     from perfvcs.launcher import Execution
 
+INTERPRETER_NAME = re.compile(r"(python|pypy)[\d.]*t?(-dbg)?")
+SHEBANG_BYTES = 512  # bytes of a script's first line
+
 
 def read_at_most(path: Path, most: int) -> bytes:
     """The first ``most`` bytes and one more; raises CollectError."""
@@ -38,10 +41,6 @@ def read_part(path: Path, start: int, size: int) -> bytes:
 def printable(name: str, most: int = 1000) -> str:
     """A name out of a foreign file, as one line of bounded length."""
     return "".join(character if character.isprintable() else "?" for character in name[:most])
-
-
-INTERPRETER_NAME = re.compile(r"(python|pypy)[\d.]*t?(-dbg)?")
-SHEBANG_BYTES = 512  # bytes of a script's first line
 
 
 def is_python(program: str) -> bool:

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 
 
 CodePlace2 = tuple[str, str, int]
+CodePlace = tuple[str, str, int]  # function, source file, line (0: not known)
+READING_SECONDS = 120.0  # seconds for one file
+LARGEST_FILE = 1 << 31  # bytes of a file that is read here
+DISCRIMINATOR = re.compile(r" \(discriminator \d+\)$")
+FileIdentity = tuple[str, int, int]  # path, size, time
+_known: dict[FileIdentity, dict[int, list[CodePlace]]] = {}
 
 
 def look_up(path: str, addresses: list[int]) -> dict[int, list[CodePlace2]]:
@@ -150,15 +156,6 @@ def demangled(name: str) -> str:
     result = ctypes.string_at(said).decode(errors="replace")
     ctypes.CDLL(None).free(ctypes.c_void_p(said))
     return result
-
-
-CodePlace = tuple[str, str, int]  # function, source file, line (0: not known)
-READING_SECONDS = 120.0  # seconds for one file
-LARGEST_FILE = 1 << 31  # bytes of a file that is read here
-DISCRIMINATOR = re.compile(r" \(discriminator \d+\)$")
-FileIdentity = tuple[str, int, int]  # path, size, time
-
-_known: dict[FileIdentity, dict[int, list[CodePlace]]] = {}
 
 
 def resolve(path: str, addresses: Iterable[int]) -> dict[int, list[CodePlace]]:

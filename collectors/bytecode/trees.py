@@ -21,6 +21,7 @@ from perfvcs.system.foreign import UNDECODABLE
 PREFIX = "PERFVCS_BYTECODE"
 LARGEST_FILE = 1 << 28  # bytes
 MAX_FILES = 10_000
+SECOND = 1e9  # nanoseconds
 
 
 class ThreadCalls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -132,9 +133,6 @@ def _frame(name: str, file: str, cwd: str) -> str:
     if file.startswith("<") and not file.startswith(("<frozen", "<string", "<stdin")):
         return python(name, file[1:-1] or "?", cwd)
     return python(name, file, cwd)
-
-
-SECOND = 1e9  # nanoseconds
 
 
 def observations(run: Run, counted: Counted, metrics: Mapping[str, Metric], least: float) -> Observations:

@@ -19,6 +19,16 @@ PROC_STAT_LEVELS = {b"procs_running": "machine_running", b"procs_blocked": "mach
 PROC_STAT_RATES = {b"intr": "machine_interrupt_rate", b"ctxt": "machine_switch_rate", b"processes": "machine_fork_rate"}
 PRESSURES = ("cpu", "io", "memory")
 MICRO = 1e-6
+NUMBERS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}  # of the system call
+READ_FORMAT = 1 | 2  # read_format: for how long it was to count, and for how long there was a counter
+CLOSE_ON_EXEC = 8
+HARDWARE, SOFTWARE = 0, 1  # perf_event_attr.type of perf_event_open(2), and config below
+PERF_EVENTS = {
+    "context_switches": ("context_switch_rate", SOFTWARE, 3), "migrations": ("migration_rate", SOFTWARE, 4),
+    "cycles": ("cycle_rate", HARDWARE, 0), "instructions": ("instruction_rate", HARDWARE, 1),
+    "cache_misses": ("cache_miss_rate", HARDWARE, 3), "branch_misses": ("branch_miss_rate", HARDWARE, 5),
+}  # fmt: skip
+INHERIT, ONLY_USER = 1 << 1, 1 << 5
 
 
 def read_machine() -> tuple[CounterValues, CounterValues]:
@@ -45,18 +55,6 @@ def _contents(path: str) -> bytes:
             return file.read(1 << 16)
     except OSError:
         return b""
-
-
-HARDWARE, SOFTWARE = 0, 1  # perf_event_attr.type of perf_event_open(2), and config below
-PERF_EVENTS = {
-    "context_switches": ("context_switch_rate", SOFTWARE, 3), "migrations": ("migration_rate", SOFTWARE, 4),
-    "cycles": ("cycle_rate", HARDWARE, 0), "instructions": ("instruction_rate", HARDWARE, 1),
-    "cache_misses": ("cache_miss_rate", HARDWARE, 3), "branch_misses": ("branch_miss_rate", HARDWARE, 5),
-}  # fmt: skip
-NUMBERS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}  # of the system call
-READ_FORMAT = 1 | 2  # read_format: for how long it was to count, and for how long there was a counter
-INHERIT, ONLY_USER = 1 << 1, 1 << 5
-CLOSE_ON_EXEC = 8
 
 
 @cache

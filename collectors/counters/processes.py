@@ -32,15 +32,6 @@ MACHINE_RATES = {
     "machine_busy": "", "machine_steal": "", "machine_switch_rate": "1/s", "machine_interrupt_rate": "1/s", "machine_fork_rate": "1/s",
     "machine_cpu_pressure": "", "machine_io_pressure": "", "machine_memory_pressure": "",
 }  # fmt: skip
-
-
-def sampled(groups: Iterable[str] = ()) -> dict[str, Metric]:
-    """What the rows of samples have: the counters of the whole tree, those of each group of processes, and the machine's."""
-    tree = LEVEL_METRICS | RATE_METRICS
-    names = tree | {f"{group}.{name}": unit for group in groups for name, unit in tree.items()} | MACHINE_LEVELS | MACHINE_RATES
-    return {name: Metric(unit, "none") for name, unit in names.items()}
-
-
 CLOCK_TICK = 1 / os.sysconf("SC_CLK_TCK")
 PAGE_SIZE = os.sysconf("SC_PAGE_SIZE")
 MOST_OPEN_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 4  # files of processes that may stay open
@@ -56,8 +47,14 @@ PASSED_ON = (
 STATUS = re.compile(rb"^(" + b"|".join([*MEMORY, *SWITCHES]) + rb"):\s+(\d+)", re.M)
 NANO = 1e-9
 LARGEST_ANSWER = 1 << 14
-
 CounterValues = dict[str, float]  # by the counter's name
+
+
+def sampled(groups: Iterable[str] = ()) -> dict[str, Metric]:
+    """What the rows of samples have: the counters of the whole tree, those of each group of processes, and the machine's."""
+    tree = LEVEL_METRICS | RATE_METRICS
+    names = tree | {f"{group}.{name}": unit for group in groups for name, unit in tree.items()} | MACHINE_LEVELS | MACHINE_RATES
+    return {name: Metric(unit, "none") for name, unit in names.items()}
 
 
 class Ended(Exception):

@@ -16,6 +16,9 @@ from perfvcs.collectors.counters.events import PERF_EVENTS, Events, read_machine
 from perfvcs.collectors.counters.processes import LEVEL_METRICS, RATE_METRICS, CounterValues, Ended, Stat, WatchedProcess, stat
 
 MOST_READINGS = 3  # of reading when processes end meanwhile
+PROCESSOR_SHARE = 0.1  # of one processor that sampling takes at most: larger trees are sampled less often
+MOST_SAMPLES = 10_000  # samples; a longer run keeps every second, from then on takes half as many, and so on
+RATE_DIGITS = 7  # of a rate
 
 
 class ProcessTree:
@@ -131,11 +134,6 @@ def _numbers() -> list[int]:
 def _add(sums: CounterValues, counts: CounterValues, prefix: str = "") -> None:
     for name, value in counts.items():
         sums[prefix + name] += value
-
-
-PROCESSOR_SHARE = 0.1  # of one processor that sampling takes at most: larger trees are sampled less often
-MOST_SAMPLES = 10_000  # samples; a longer run keeps every second, from then on takes half as many, and so on
-RATE_DIGITS = 7  # of a rate
 
 
 @dataclass

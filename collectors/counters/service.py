@@ -29,6 +29,11 @@ from perfvcs.launcher.preparation import run as run_command
 from perfvcs.plugins.collector import CollectError, Run
 
 MOST_LINE = 1 << 16  # bytes without a line end in which the text is still found
+LISTENING = "0A"  # the state in /proc/net/tcp
+Signal = Literal["TERM", "INT", "HUP", "QUIT", "USR1", "USR2"]
+POLL_SECONDS = 0.02  # seconds between two looks whether it is ready
+AFTERWARDS = 30.0  # seconds beyond all limits after which the launcher ends a service by itself
+PORT_PLACEHOLDER = "{port}"
 
 
 class ServiceOutput:
@@ -79,9 +84,6 @@ class ServiceOutput:
         return "".join(character if character.isprintable() else "?" for character in said)[-STDERR_SHOWN:]
 
 
-LISTENING = "0A"  # the state in /proc/net/tcp
-
-
 def free_port() -> int:
     """A TCP port that nobody has now."""
     with socket.socket() as probe:
@@ -99,12 +101,6 @@ def is_open(port: int) -> bool:
                 if fields[3:4] == [LISTENING] and fields[1].endswith(wanted):
                     return True
     return False
-
-
-Signal = Literal["TERM", "INT", "HUP", "QUIT", "USR1", "USR2"]
-POLL_SECONDS = 0.02  # seconds between two looks whether it is ready
-AFTERWARDS = 30.0  # seconds beyond all limits after which the launcher ends a service by itself
-PORT_PLACEHOLDER = "{port}"
 
 
 class Service(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 Resolve = Callable[[str, Iterable[int]], dict[int, list["CodePlace"]]]  # what stands at addresses of an image, innermost first
 Edges = tuple["NDArray[np.int64]", "NDArray[np.int64]", "NDArray[np.float64]", "NDArray[np.float64]"]
+UNKNOWN_NAMES = ("???", "")  # what valgrind calls an image or function that it does not know
+SYMBOL = "(compiled):"  # before the name of a function whose file is not known
+ENTRY = "main"
+LINKED = ".lto_priv"  # in names of programs that were optimised when they were linked
 
 
 @dataclass
@@ -83,9 +87,6 @@ class InlinedContexts:
         columns = ((caller, outer), (callee, inner), (calls, visits[inner]), (inclusive, whole[inner]))
         one, other, often, cost = (np.concatenate(pair) for pair in columns)
         return one, other, often, cost
-
-
-UNKNOWN_NAMES = ("???", "")  # what valgrind calls an image or function that it does not know
 
 
 @dataclass(frozen=True)
@@ -148,11 +149,6 @@ def _inclusive(counts: Counts, of: NDArray[np.int64], exclusive: NDArray[np.floa
     found += sums(of[counts.caller[leaving]], counts.inclusive[leaving], len(exclusive))
     bounded: NDArray[np.float64] = np.clip(found, exclusive, counts.total)
     return bounded
-
-
-SYMBOL = "(compiled):"  # before the name of a function whose file is not known
-ENTRY = "main"
-LINKED = ".lto_priv"  # in names of programs that were optimised when they were linked
 
 
 def symbols(run: Run, counts: Counts) -> Reached | None:

@@ -33,6 +33,8 @@ REST_OF_PATHS = -1  # the end of a path that stands for several
 MOST_CONTEXTS = 150  # contexts of one path
 MOST_PATHS = 20_000  # from which on circles get no more than others
 WHOLE_SHARE = 1 - 1e-9
+REST_FRAME = "[rest]"  # the last frame of a path that stands for several
+Row = dict[str, float | None]
 
 
 @dataclass
@@ -184,11 +186,6 @@ def _roots(
     order = np.lexsort((called, circle))
     first = order[np.searchsorted(circle[order], np.arange(circles))]
     return [(int(first[number]), float(missing[number])) for number in np.flatnonzero(missing >= 1)]
-
-
-REST_FRAME = "[rest]"  # the last frame of a path that stands for several
-
-Row = dict[str, float | None]
 
 
 def observations(

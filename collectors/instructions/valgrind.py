@@ -28,6 +28,24 @@ from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 from perfvcs.plugins.collector import CollectError, Run
 
 SHEBANG_BYTES = 512  # bytes in which a script names its interpreter
+DROPPED = (PADDING, "VALGRIND_OPTS")  # the first is random on purpose, the second would change what is counted
+FIXED = {"PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}
+PAGE_BYTES = 4096  # bytes
+NO_RANDOMISATION = 0x0040000
+UNCHANGED = 0xFFFFFFFF  # asks personality() for the present value
+ValgrindTool = Literal["callgrind", "cachegrind"]
+MISSING = "instructions needs valgrind: apt install valgrind (or your system's package of that name)"
+UNKNOWN_INSTRUCTIONS = "; valgrind does not know the newest processors' instructions: compile without -march=native"
+COMMON = (
+    "--command-line-only=yes", "--quiet", "--trace-children=yes", "--child-silent-after-fork=yes", "--vgdb=no",
+    "--cache-sim=no", "--branch-sim=no",
+)  # fmt: skip
+OF_CALLGRIND = ("--compress-strings=yes", "--compress-pos=yes", "--separate-recs=2", "--collect-jumps=no")
+MAX_FILES = 10_000
+HEAD_BYTES = 4096  # bytes of a file in which it names its command
+MESSAGE_CHARACTERS = 300  # characters of what valgrind says
+_REMARK = re.compile(r"--\d+--")
+_COMMAND = re.compile(rb"^cmd: ?(.*)$", re.MULTILINE)
 
 
 def check_program(argv: Sequence[str]) -> None:
@@ -47,13 +65,6 @@ def check_program(argv: Sequence[str]) -> None:
         raise CollectError(str(not_started(argv, errno.ENOENT)), lasting=True)
     if first[:2] != b"#!" and first[:4] != b"\x7fELF":  # a tool would give it to a shell
         raise CollectError(str(not_started(argv, errno.ENOEXEC)), lasting=True)
-
-
-DROPPED = (PADDING, "VALGRIND_OPTS")  # the first is random on purpose, the second would change what is counted
-FIXED = {"PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}
-PAGE_BYTES = 4096  # bytes
-NO_RANDOMISATION = 0x0040000
-UNCHANGED = 0xFFFFFFFF  # asks personality() for the present value
 
 
 def environment(given: Mapping[str, str], preload: Path | None = None) -> dict[str, str]:
@@ -81,22 +92,6 @@ def addresses_can_be_fixed() -> bool:
     done: bool = personality(before | NO_RANDOMISATION) != -1
     personality(before)
     return done
-
-
-ValgrindTool = Literal["callgrind", "cachegrind"]
-
-MISSING = "instructions needs valgrind: apt install valgrind (or your system's package of that name)"
-UNKNOWN_INSTRUCTIONS = "; valgrind does not know the newest processors' instructions: compile without -march=native"
-COMMON = (
-    "--command-line-only=yes", "--quiet", "--trace-children=yes", "--child-silent-after-fork=yes", "--vgdb=no",
-    "--cache-sim=no", "--branch-sim=no",
-)  # fmt: skip
-OF_CALLGRIND = ("--compress-strings=yes", "--compress-pos=yes", "--separate-recs=2", "--collect-jumps=no")
-MAX_FILES = 10_000
-HEAD_BYTES = 4096  # bytes of a file in which it names its command
-MESSAGE_CHARACTERS = 300  # characters of what valgrind says
-_REMARK = re.compile(r"--\d+--")
-_COMMAND = re.compile(rb"^cmd: ?(.*)$", re.MULTILINE)
 
 
 @cache

@@ -29,6 +29,13 @@ from perfvcs.system.foreign import UNDECODABLE
 
 ENGINE = "tracemalloc/1"
 MAX_TRACE = 1 << 26  # of one process' file
+ENGINES = {False: "memray/1", True: "memray+exact/1"}
+READING_SECONDS = 600.0  # seconds for the files of one execution
+CAPTURE_KINDS = {
+    2: "PyMem_Malloc", 3: "PyMem_Calloc", 4: "PyMem_Realloc", 6: "malloc", 7: "realloc", 8: "calloc", 9: "posix_memalign",
+    10: "aligned_alloc", 11: "memalign", 12: "valloc", 13: "pvalloc", 14: "mmap",
+}  # fmt: skip
+CodePlace = tuple[str, str, int]  # function, file, line
 
 
 class Trace(msgspec.Struct):
@@ -63,16 +70,6 @@ def _site(file: str, line: int, size: float, folder: Path) -> AllocationSite:
     """It is called by its line: tracemalloc knows no functions."""
     place = f"{short(printable(file), folder)}:{line}"
     return AllocationSite(((place, "", ""),), leaked=size)
-
-
-ENGINES = {False: "memray/1", True: "memray+exact/1"}
-READING_SECONDS = 600.0  # seconds for the files of one execution
-CAPTURE_KINDS = {
-    2: "PyMem_Malloc", 3: "PyMem_Calloc", 4: "PyMem_Realloc", 6: "malloc", 7: "realloc", 8: "calloc", 9: "posix_memalign",
-    10: "aligned_alloc", 11: "memalign", 12: "valloc", 13: "pvalloc", 14: "mmap",
-}  # fmt: skip
-
-CodePlace = tuple[str, str, int]  # function, file, line
 
 
 class Capture(msgspec.Struct):

@@ -51,6 +51,8 @@ SITE = [
 ]  # fmt: skip
 MAX_FILES = 10_000
 MAX_MAP = 1 << 24  # bytes of a process' list of modules
+MOST_COURSES = 20  # functions whose course over time is kept
+SMALLEST_PEAK_SHARE = 0.01  # of the peak that such a function has at some time
 
 
 @dataclass(frozen=True)
@@ -151,10 +153,6 @@ def _modules(path: Path) -> dict[int, list[Module]]:
                 continue
             found.setdefault(scan, []).append(Module(bias, low, high, words[4]))
     return found
-
-
-MOST_COURSES = 20  # functions whose course over time is kept
-SMALLEST_PEAK_SHARE = 0.01  # of the peak that such a function has at some time
 
 
 def heap(records: Sequence[AllocationRecord], run: Run, request: AllocationRequest, engine: str, remarks: list[str]) -> Heap:

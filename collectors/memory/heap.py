@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 
 
 LARGEST_PROGRAM = 1 << 31  # bytes of a program that is looked into
+HeapFrame = tuple[str, str, str]  # function, file:line, object; innermost frames come first in a stack
+Stack = tuple[HeapFrame, ...]
+HEAP_COLUMNS = ("bytes", "count", "peak", "leaked")
+OTHER_SITES = "(other)"  # what the sites that are not kept have in all
+# allocators, and what lies between them and the code that wanted memory
+MACHINERY = re.compile(
+    r"malloc|calloc|realloc|reallocarray|memalign|aligned_alloc|posix_memalign|valloc|pvalloc|mmap|operator new(\[\])?|_Zn[wa]\w+"
+    r"|(__gnu_cxx|std|__cxxabiv1)::.*|__cxa_.*|(PyMem|PyObject|PyMem_Raw)_(Malloc|Calloc|Realloc)|\(unknown\)"
+)
+LIBRARIES = re.compile(r"(libc|libstdc\+\+|libgcc_s|ld-linux|ld-musl|libpthread|libm).*\.so[\d.]*")
 
 
 def check(program: str) -> list[str]:
@@ -69,20 +79,6 @@ def _defines(elf: Any, name: str) -> bool:
         if any(one["st_shndx"] != "SHN_UNDEF" and one["st_info"]["type"] == "STT_FUNC" for one in symbols or ()):
             return True
     return False
-
-
-HeapFrame = tuple[str, str, str]  # function, file:line, object; innermost frames come first in a stack
-Stack = tuple[HeapFrame, ...]
-
-HEAP_COLUMNS = ("bytes", "count", "peak", "leaked")
-OTHER_SITES = "(other)"  # what the sites that are not kept have in all
-
-# allocators, and what lies between them and the code that wanted memory
-MACHINERY = re.compile(
-    r"malloc|calloc|realloc|reallocarray|memalign|aligned_alloc|posix_memalign|valloc|pvalloc|mmap|operator new(\[\])?|_Zn[wa]\w+"
-    r"|(__gnu_cxx|std|__cxxabiv1)::.*|__cxa_.*|(PyMem|PyObject|PyMem_Raw)_(Malloc|Calloc|Realloc)|\(unknown\)"
-)
-LIBRARIES = re.compile(r"(libc|libstdc\+\+|libgcc_s|ld-linux|ld-musl|libpthread|libm).*\.so[\d.]*")
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,13 @@ from perfvcs.profile.validity import MAX_NAME
 
 UNRUN_FUNCTION = "(left out)"  # the only function of a test that was found and not run, since it was not asked for
 MAX_SOURCE = 16 << 20  # bytes
+CONFIGURATION_FILES = ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml")
+TABLES = {"pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]", "setup.cfg": "[tool:pytest]"}
+LARGEST_FILE = 1_000_000  # characters of a file that are searched
+PYTEST_OPTIONS = ("-c", "--config-file", "--rootdir")
+NAMED_TESTS = 3  # tests or files that a message names
+PLUGIN, VARIABLE = "perfvcs_pytest", "PERFVCS_TESTING"
+SOME_FAILED, INTERRUPTED, NO_TESTS = 1, 2, 5  # exit statuses of pytest
 
 
 def qualified(functions: Iterable[ReachedFunction], root: Path) -> set[str]:
@@ -64,12 +71,6 @@ def _defined(node: ast.AST, scope: str) -> Iterator[tuple[int, str]]:
             yield from _defined(child, scope)
 
 
-CONFIGURATION_FILES = ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml")
-TABLES = {"pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]", "setup.cfg": "[tool:pytest]"}
-LARGEST_FILE = 1_000_000  # characters of a file that are searched
-PYTEST_OPTIONS = ("-c", "--config-file", "--rootdir")
-
-
 def options(argv: Sequence[str], root: Path, folder: Path) -> list[str]:
     """What keeps pytest in ``root`` where neither the command nor the project says where it is; an empty file of settings is in ``folder``.
 
@@ -106,11 +107,6 @@ def _start(path: Path) -> str:
             return file.read(LARGEST_FILE)
     except OSError:
         return ""
-
-
-PLUGIN, VARIABLE = "perfvcs_pytest", "PERFVCS_TESTING"
-SOME_FAILED, INTERRUPTED, NO_TESTS = 1, 2, 5  # exit statuses of pytest
-NAMED_TESTS = 3  # tests or files that a message names
 
 
 def run_suite(run: Run, mode: str, **asked: object) -> PytestNotes:

@@ -21,6 +21,9 @@ TRUNCATED = "[truncated]"  # the root of stacks whose callers are not known
 MOST_FRAMES = 400  # frames that are kept of a stack: as many from the root as from the leaf,
 LEFT_OUT_FRAMES = "[left out]"  # and this between them
 LARGEST_REPORT = 1 << 30  # bytes of a tool's text
+END_SECONDS = (attach.LINGER + attach.REPORT_PATIENCE) / 1000 + 1.5  # seconds in which the sampler finishes
+LOG = 1 << 16  # bytes of its messages
+SAFE_NUMBER = re.compile(r"[0-9]{1,6}")
 
 
 @dataclass
@@ -75,11 +78,6 @@ def last(said: str) -> str:
     """The end of a tool's messages, on one line."""
     text = " ".join(said.split())[-200:]
     return "".join(character if character.isprintable() else "?" for character in text) or "it said nothing"
-
-
-END_SECONDS = (attach.LINGER + attach.REPORT_PATIENCE) / 1000 + 1.5  # seconds in which the sampler finishes
-LOG = 1 << 16  # bytes of its messages
-SAFE_NUMBER = re.compile(r"[0-9]{1,6}")
 
 
 def record(run: Run, sampler: Sampler) -> tuple[Execution, Folded]:

@@ -26,6 +26,15 @@ if TYPE_CHECKING:
 ComparedKey = tuple[str, str, str, str]
 
 COARSE = 0.1  # from this bound on whole percents are enough
+MOVED_VERDICTS: tuple[Word, ...] = ("degradation", "improvement", "suspected")
+WHOLE = 1.0  # assumed seconds of a job whose time is not known
+NEW = 10.0  # effect of what has no ratio: it was nothing, or is a finding without a number
+JobUnit = tuple[str, str]  # job's label, uid
+SENTENCE_NAME = 48  # characters of a name
+MOST_OPEN = 5  # up to so many open comparisons, one is named
+SURE = ("degradation", "improvement")
+MOST_CRITERIA, CRITERION = 10, 200  # differences in how a change is judged that are named, and characters of one
+MOST_PARTS, PART = 4, 44  # of one of them, and characters of a part
 
 
 class Undecided(Enum):
@@ -82,13 +91,6 @@ def _settled(change: Change, share: float | None) -> Change:
     if change.word != "inconclusive" or change.bound is None or change.bound > share:
         return msgspec.structs.replace(change, within=share)
     return msgspec.structs.replace(change, word="same", reason=within(change.bound), coarse=False, within=share)
-
-
-MOVED_VERDICTS: tuple[Word, ...] = ("degradation", "improvement", "suspected")
-WHOLE = 1.0  # assumed seconds of a job whose time is not known
-NEW = 10.0  # effect of what has no ratio: it was nothing, or is a finding without a number
-
-JobUnit = tuple[str, str]  # job's label, uid
 
 
 class SizedUnit(NamedTuple):
@@ -176,13 +178,6 @@ def _time_spent(changes: Iterable[Change]) -> dict[SizedUnit, float]:
         share = abs(change.baseline or change.target or 0.0) / most if most else 1.0
         amounts[unit] = max(amounts.get(unit, 0.0), share * whole)
     return amounts | known
-
-
-SENTENCE_NAME = 48  # characters of a name
-MOST_OPEN = 5  # up to so many open comparisons, one is named
-SURE = ("degradation", "improvement")
-MOST_CRITERIA, CRITERION = 10, 200  # differences in how a change is judged that are named, and characters of one
-MOST_PARTS, PART = 4, 44  # of one of them, and characters of a part
 
 
 def headline(report: Report) -> str:

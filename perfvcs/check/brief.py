@@ -38,6 +38,10 @@ JOBS = 6  # jobs that are listed
 ENOUGH_COMPARISONS = 20  # with fewer comparisons, a share of them says little
 STATED_APART = 1.5  # both are stated if the largest bound is this many times that of most
 WIDEST_BOUND = 1.0  # bound beyond which nothing is ruled out that is worth saying
+OPEN_VERDICTS = ("inconclusive", "suspected", "not comparable")
+IMPORT_ADVICE = (
+    "To settle what was imported: measure both in turns, store with `perf import --in-turns`, or import ten earlier commits, too"
+)
 
 
 class BriefLine(msgspec.Struct, frozen=True):
@@ -215,12 +219,6 @@ def _apart(report: Report) -> list[str]:
 def _first(names: Sequence[str]) -> str:
     shown = ", ".join(shorten(name, SENTENCE_NAME) for name in names[:2])
     return shown if len(names) <= 2 else f"{shown} and {len(names) - 2:,} more"
-
-
-OPEN_VERDICTS = ("inconclusive", "suspected", "not comparable")
-IMPORT_ADVICE = (
-    "To settle what was imported: measure both in turns, store with `perf import --in-turns`, or import ten earlier commits, too"
-)
 
 
 def settling(

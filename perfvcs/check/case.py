@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from perfvcs.profile import Environment, Job, Metric
     from perfvcs.profile.summary import Header, Measured, Place, Summary
 
+Sessions = tuple[tuple[float, ...], ...]  # per session one value per execution, in the metric's unit, all finite, none empty
+BuildsOfSessions = tuple[tuple[int, ...], ...]  # of the same shape: the build of each execution
+Sizes = dict[float | None, dict[int, "Summary"]]  # per size the summaries by the place of their profile
+ONE_SIDE_HAS_SIZES = "only one side has many sizes, which only curves can compare"
+OTHER_RULES = "the two sides have different sizes, which only curves can compare"
+UNSIZED = "one side has no sizes"
+NO_USABLE_VALUE = "no execution has a usable value on both sides"
+
 
 class Setting(Protocol):
     """How something was measured: a profile's header, or a line of the index."""
@@ -87,16 +95,6 @@ def redefined(old: Meaning, new: Meaning) -> str:
     """In words, how a metric was redefined; a series does not know its kind."""
     before, after = ({name: getattr(meaning, name, "") for name in ("unit", "better", "kind")} for meaning in (old, new))
     return "; ".join(f"{name} {before[name] or '-'} -> {after[name] or '-'}" for name in _differing(before, after))
-
-
-Sessions = tuple[tuple[float, ...], ...]  # per session one value per execution, in the metric's unit, all finite, none empty
-BuildsOfSessions = tuple[tuple[int, ...], ...]  # of the same shape: the build of each execution
-Sizes = dict[float | None, dict[int, "Summary"]]  # per size the summaries by the place of their profile
-
-ONE_SIDE_HAS_SIZES = "only one side has many sizes, which only curves can compare"
-OTHER_RULES = "the two sides have different sizes, which only curves can compare"
-UNSIZED = "one side has no sizes"
-NO_USABLE_VALUE = "no execution has a usable value on both sides"
 
 
 class CaseExecution(msgspec.Struct, frozen=True, gc=False):

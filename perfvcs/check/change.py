@@ -36,6 +36,9 @@ VERDICT_WORDS: tuple[Word, ...] = (
     "missing",
     "same",
 )
+Three = tuple[float | None, float | None, float | None]
+UNKNOWN_EFFECT: Three = (None, None, None)
+AGREED = 1e-9  # of a level: what differs by less is rounding
 
 
 class NothingToCompare(PerfError):
@@ -258,11 +261,6 @@ def rank(change: Change) -> tuple[int, float]:
     """The place of a change in a report: by word in the order of ``VERDICT_WORDS``, then by the size of its effect."""
     size = float("inf") if change.effect is None else abs(change.effect)
     return VERDICT_WORDS.index(change.word), -size
-
-
-Three = tuple[float | None, float | None, float | None]
-UNKNOWN_EFFECT: Three = (None, None, None)
-AGREED = 1e-9  # of a level: what differs by less is rounding
 
 
 def direction(about: Metric, effect: float) -> Word:

@@ -47,6 +47,8 @@ ACTIVE = re.compile(
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
 ENTITIES = {"`": "&#96;", "|": "&#124;"}  # what cannot be in code, whatever is around it
+FORMAT = "perfvcs-report/1"
+MOST_NAMED = 10_000_000  # changes that the effects on whole jobs are of, each as often as it is named
 
 
 def markdown(
@@ -131,10 +133,6 @@ def _literal(word: str) -> str:
     name = word.rstrip(",;:.)")
     coded = (ENTITIES.get(part) or f"`{part}`" for part in re.split("([`|])", name) if part)
     return "".join(coded) + word[len(name) :]
-
-
-FORMAT = "perfvcs-report/1"
-MOST_NAMED = 10_000_000  # changes that the effects on whole jobs are of, each as often as it is named
 
 
 def encode(report: Report | Sequence[Report], *, indent: int = 2, **known: Any) -> str:

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 RENAMED_WIDTH = 60
 
 JobCommand = tuple[object, ...]
+PRODUCT_ALONE = "a product is compared within the session that measured it: perf collect --against"
+JobIdentity = tuple[object, ...]
+UnitMetric = tuple[str, str]  # uid, metric
+ITSELF = "the same measurement on both sides; a revision against itself needs an A/A measurement: perf check --measure"
 
 
 def renamings(before: Iterable[Measured], after: Iterable[Measured]) -> list[str]:
@@ -74,13 +78,6 @@ def _commands(side: Iterable[Measured]) -> dict[str, set[JobCommand]]:
         job = one.header.job
         found[job.name].add((job.collector, job.cmd, job.args, job.workload, repr(sorted(job.params.items()))))
     return found
-
-
-PRODUCT_ALONE = "a product is compared within the session that measured it: perf collect --against"
-JobIdentity = tuple[object, ...]
-UnitMetric = tuple[str, str]  # uid, metric
-
-ITSELF = "the same measurement on both sides; a revision against itself needs an A/A measurement: perf check --measure"
 
 
 class _Measurement(NamedTuple):

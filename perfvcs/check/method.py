@@ -25,6 +25,16 @@ if TYPE_CHECKING:
 
 MEMORY = 1e6  # B: by how much the memory of an interpreter or allocator varies anyway
 MEMORY_PAGE = 4096
+WITHOUT_DELTA = {"deterministic", "counters"}
+NO_DELTA = "exact metrics and counters have no delta"
+FEWEST_EXECUTIONS = 5  # executions a side, or pairs
+SINGLE_EXECUTION = "a single {} has no spread: at least 5, better 10"
+TOO_FEW_EXECUTIONS = "only {} {}s a side: at least 5, better 10"
+FROM_DIFFERENT_SESSIONS = "the two sides come from different sessions, and how much sessions differ is not known yet"
+ONE_ORDER = "the same side was measured first in every pair, or in all but one, so the order may be the cause"
+NO_ORDER = (
+    "which side was measured first in each pair is not known, and fewer than 8 pairs cannot rule out that the order is the cause"
+)
 
 
 class Delta(NamedTuple):
@@ -56,20 +66,6 @@ def usual(case: Case) -> Delta:
 def of_metric(metric: str, *, calls: bool = False) -> Delta:
     """The same by its name; ``calls``: of recorded calls."""
     return CALLS_DELTA if calls else BY_METRIC.get(metric, USUAL_DELTA)
-
-
-WITHOUT_DELTA = {"deterministic", "counters"}
-NO_DELTA = "exact metrics and counters have no delta"
-
-FEWEST_EXECUTIONS = 5  # executions a side, or pairs
-
-SINGLE_EXECUTION = "a single {} has no spread: at least 5, better 10"
-TOO_FEW_EXECUTIONS = "only {} {}s a side: at least 5, better 10"
-FROM_DIFFERENT_SESSIONS = "the two sides come from different sessions, and how much sessions differ is not known yet"
-ONE_ORDER = "the same side was measured first in every pair, or in all but one, so the order may be the cause"
-NO_ORDER = (
-    "which side was measured first in each pair is not known, and fewer than 8 pairs cannot rule out that the order is the cause"
-)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 
 WORTH = 2.0  # standard deviations from which more failures are worth a word
+# Session, which of its profiles, execution: what units measured together have in common.
+ExecutionMoment = tuple[str, int, "Place"]
 
 
 def unreliable(before: Iterable[Measured], after: Iterable[Measured]) -> list[str]:
@@ -57,10 +59,6 @@ def _deviations(failed_before: int, before: int, failed_after: int, after: int) 
     share = (failed_before + failed_after) / sum(tried)
     spread = sqrt(share * (1 - share) * (1 / tried[0] + 1 / tried[1]))
     return (failed_after / tried[1] - failed_before / tried[0]) / spread
-
-
-# Session, which of its profiles, execution: what units measured together have in common.
-ExecutionMoment = tuple[str, int, "Place"]
 
 
 def overalls(cases: Iterable[Case], changes: Sequence[Change]) -> list[Overall]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from perfvcs.profile import Metric
     from perfvcs.profile.summary import Header, Measured, Summary
 
+Centres = dict["Unit", float]
+
 
 class Unit(NamedTuple):
     """The subject of a history: one unit and metric of one series in one environment (its fingerprint)."""
@@ -35,9 +37,6 @@ class EarlierSessions(msgspec.Struct, frozen=True):
     means: tuple[float, ...] = ()
     commits: tuple[str, ...] = ()
     audits: tuple[float, ...] = ()
-
-
-Centres = dict["Unit", float]
 
 
 def earlier_sessions(measured: Iterable[Measured], known: dict[int, Centres] | None = None) -> dict[Unit, EarlierSessions]:

@@ -41,6 +41,8 @@ BANNERS: dict[CiWord, str] = {
 }  # fmt: skip
 PARTLY = "IMPORTANT"  # nothing changed as far as it is settled, or by a judge that the change touches
 CUT = "\n\nThe rest does not fit here: the page and `report.json` have it.\n"
+LARGEST_ARTIFACT = 1 << 26  # bytes of a document that is read
+DOCUMENT, PAGE = "report.json", "index.html"
 
 
 def marker(name: str) -> str:
@@ -103,10 +105,6 @@ def lines(verdict: CiVerdict, width: int = COLUMNS) -> list[str]:
     for note in verdict.notes:
         found += wrap(f"note: {note}", width, subsequent_indent="  ")
     return [*found, f"took {duration(verdict.seconds)}"]
-
-
-DOCUMENT, PAGE = "report.json", "index.html"
-LARGEST_ARTIFACT = 1 << 26  # bytes of a document that is read
 
 
 def document(verdict: CiVerdict) -> bytes:

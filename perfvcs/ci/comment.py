@@ -29,6 +29,18 @@ LARGEST_RESPONSE = 1 << 24  # bytes of an answer
 CHUNK_BYTES = 1 << 16
 LONGEST_WAIT = 60.0  # seconds that an answer may ask for
 SAID = 120  # characters of what a service says
+TRIES = 4
+TOTAL_SECONDS = 120.0  # that all of it may take
+FIRST_PAUSE = 1.0  # seconds; doubled with each try, and by chance
+PROJECT = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+|[0-9]+", re.ASCII)
+CURES = {
+    401: "the token is not valid there",
+    403: "let the job write (`pull-requests: write`); of a fork's pull request see docs/ci.md",
+    404: "there is no such pull request, or the token may not see it",
+}
+TOKENS = {"github": "GITHUB_TOKEN", "gitlab": "GITLAB_TOKEN"}
+READABLE = "note: {} is set, and what was measured could read it: give it only to a job that runs `perf ci --post` (docs/ci.md)"
+PAGES, PAGE = 20, 100  # pages of comments that are read, and comments on each
 
 
 class ForgeFailed(PerfError):
@@ -158,20 +170,6 @@ def _after(headers: Message) -> float | None:
         return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
     except (ValueError, OverflowError):
         return None
-
-
-TRIES = 4
-TOTAL_SECONDS = 120.0  # that all of it may take
-FIRST_PAUSE = 1.0  # seconds; doubled with each try, and by chance
-PAGES, PAGE = 20, 100  # pages of comments that are read, and comments on each
-PROJECT = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+|[0-9]+", re.ASCII)
-CURES = {
-    401: "the token is not valid there",
-    403: "let the job write (`pull-requests: write`); of a fork's pull request see docs/ci.md",
-    404: "there is no such pull request, or the token may not see it",
-}
-TOKENS = {"github": "GITHUB_TOKEN", "gitlab": "GITLAB_TOKEN"}
-READABLE = "note: {} is set, and what was measured could read it: give it only to a job that runs `perf ci --post` (docs/ci.md)"
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,20 @@ if TYPE_CHECKING:
 
 
 HUNKS = 10  # of a blamed function
+MESSAGE_CHARACTERS = 1000
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+MOST_SARIF_RESULTS = 5000  # results that GitHub shows of a run
+RULE = {
+    "id": "performance-degradation",
+    "name": "PerformanceDegradation",
+    "shortDescription": {"text": "A benchmark became worse"},
+    "fullDescription": {"text": "A benchmark became worse than where the change began, measured in turns, beyond chance."},
+    "help": {"text": "perf show BASELINE TARGET shows it, perf blame names the function, perf accept accepts it."},
+    "defaultConfiguration": {"level": "error"},
+    "properties": {"tags": ["performance"]},
+}
+MOST_ISSUES = 5000  # entries
+OF_A_KIND, IN_ALL = 10, 50  # annotations of a kind and step, and of a job
 
 
 class BenchmarkPlaces:
@@ -78,10 +92,6 @@ def _words(command: str) -> list[str]:
         return command.split()
 
 
-OF_A_KIND, IN_ALL = 10, 50  # annotations of a kind and step, and of a job
-MESSAGE_CHARACTERS = 1000
-
-
 def workflow_commands(verdict: CiVerdict) -> list[str]:
     """At most ten errors (of what fails the job), ten warnings (of what may), and a notice with the error receipt.
 
@@ -121,19 +131,6 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
-
-
-SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-MOST_SARIF_RESULTS = 5000  # results that GitHub shows of a run
-RULE = {
-    "id": "performance-degradation",
-    "name": "PerformanceDegradation",
-    "shortDescription": {"text": "A benchmark became worse"},
-    "fullDescription": {"text": "A benchmark became worse than where the change began, measured in turns, beyond chance."},
-    "help": {"text": "perf show BASELINE TARGET shows it, perf blame names the function, perf accept accepts it."},
-    "defaultConfiguration": {"level": "error"},
-    "properties": {"tags": ["performance"]},
-}
 
 
 def sarif(verdict: CiVerdict) -> bytes:
@@ -181,9 +178,6 @@ def _notification(verdict: CiVerdict) -> dict[str, Any]:
     usual = "note" if verdict.report.judged_by.is_plain else "warning"
     level = {"failed": "error", "unsettled": "warning"}.get(verdict.word, usual)
     return {"level": level, "message": {"text": shorten(f"{verdict.headline()}.", MESSAGE_CHARACTERS)}}
-
-
-MOST_ISSUES = 5000  # entries
 
 
 def code_quality(verdict: CiVerdict) -> bytes:

@@ -26,6 +26,15 @@ MOST_TEST_CASES = 50_000  # test cases
 MOST_ACCEPTED = 100  # degradations that the change accepts by itself
 NAME, MESSAGE = 300, 600  # characters
 OPEN_VERDICTS = ("inconclusive", "suspected", "not comparable", "new", "missing")
+MOST_COMPARISONS = 20_000  # comparisons
+LABEL_CHARACTERS = 300
+OF_COMPARISONS = {  # name -> attribute of a change, and what it is
+    "perf_baseline": ("baseline", "Level of the baseline, in the unit of its label."),
+    "perf_target": ("target", "Level of the target, in the unit of its label."),
+    "perf_effect_ratio": ("effect", "Target divided by baseline, minus 1."),
+    "perf_effect_low_ratio": ("low", "Lower end of the interval of the effect."),
+    "perf_effect_high_ratio": ("high", "Upper end of the interval of the effect."),
+}
 
 
 def junit(verdict: CiVerdict) -> bytes:
@@ -101,17 +110,6 @@ def _case_of(job: str, name: str, kind: str, message: str, seen: Counter[tuple[s
 def _text(text: str, most: int) -> str:
     """Text that XML can hold."""
     return visible(shorten(text, most))
-
-
-MOST_COMPARISONS = 20_000  # comparisons
-LABEL_CHARACTERS = 300
-OF_COMPARISONS = {  # name -> attribute of a change, and what it is
-    "perf_baseline": ("baseline", "Level of the baseline, in the unit of its label."),
-    "perf_target": ("target", "Level of the target, in the unit of its label."),
-    "perf_effect_ratio": ("effect", "Target divided by baseline, minus 1."),
-    "perf_effect_low_ratio": ("low", "Lower end of the interval of the effect."),
-    "perf_effect_high_ratio": ("high", "Upper end of the interval of the effect."),
-}
 
 
 def open_metrics(verdict: CiVerdict) -> bytes:

@@ -25,6 +25,8 @@ LARGEST_EVENT = 1 << 26  # bytes
 COMMIT_ID = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 BRANCH = re.compile(r"(?!-)[^\x00-\x20\x7f~^:?*\[\\]{1,500}")
 GITHUB_API, GITLAB_API = "https://api.github.com", "https://gitlab.com/api/v4"
+DEPTHS = ("--depth=100", "--depth=2000", "--unshallow")  # of a shallow checkout, until both commits have one history
+REASON_CHARACTERS = 200  # characters of what git complains of
 
 
 @dataclass(frozen=True)
@@ -130,10 +132,6 @@ def _branch(text: object) -> str:
 
 def _number(text: object) -> int | None:
     return int(text) if isinstance(text, int | str) and re.fullmatch(r"[1-9][0-9]{0,11}", str(text)) else None
-
-
-DEPTHS = ("--depth=100", "--depth=2000", "--unshallow")  # of a shallow checkout, until both commits have one history
-REASON_CHARACTERS = 200  # characters of what git complains of
 
 
 class NoBaseline(UsageError):

@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 
 USUAL = 0.01  # of a comparison without a delta
 MOST_COMPUTED = 60  # comparisons of which the smallest change is computed
+FORMAT = "perfvcs-ci/1"
+LONGEST = 1e9  # seconds that measuring may have taken
+FAILED = 5  # exit status, as of `perf collect`
+NAMES_IN_SENTENCE = 3  # names in a sentence
+NAME_CHARACTERS = 60
+CiWord = Literal["degraded", "failed", "unsettled", "untouched", "fine"]
+STATUS: dict[CiWord, int] = {"degraded": DEGRADED, "failed": FAILED, "unsettled": OPEN, "untouched": 0, "fine": 0}
 
 
 class Alarms(msgspec.Struct, frozen=True):
@@ -151,16 +158,6 @@ def _alarms(repository: Repository, report: Report, rules: Rules | None) -> Alar
 
 def _share(share: float) -> str:
     return percent(share).removeprefix("+")
-
-
-FORMAT = "perfvcs-ci/1"
-LONGEST = 1e9  # seconds that measuring may have taken
-FAILED = 5  # exit status, as of `perf collect`
-NAMES_IN_SENTENCE = 3  # names in a sentence
-NAME_CHARACTERS = 60
-
-CiWord = Literal["degraded", "failed", "unsettled", "untouched", "fine"]
-STATUS: dict[CiWord, int] = {"degraded": DEGRADED, "failed": FAILED, "unsettled": OPEN, "untouched": 0, "fine": 0}
 
 
 class SourcePlace(msgspec.Struct, frozen=True):

@@ -21,6 +21,15 @@ if TYPE_CHECKING:
     from perfvcs.measure.progress import Progress
     from perfvcs.repository import Repository
 
+OF = {
+    "configured": ("Only this job of perf.toml; may be repeated.", jobs),
+    "measured": ("Measure only this job of perf.toml; may be repeated.", jobs),
+    "stored": ("Only profiles of this job; may be repeated.", stored_jobs),
+}
+NEEDS_SCHEDULER = "--tls-ca, --tls-cert, --tls-key and --insecure go with --scheduler"
+FILES = {"ca": "authority's certificate", "cert": "certificate", "key": "key"}
+INSECURE = "Use a scheduler at tcp:// on a network: whoever reaches it can run programs as you."
+
 
 def products(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG001
     """What the products are now, as texts that mean the same wherever the session is continued."""
@@ -51,13 +60,6 @@ class FilePath(click.Path):
         return super().convert(value, param, ctx)
 
 
-OF = {
-    "configured": ("Only this job of perf.toml; may be repeated.", jobs),
-    "measured": ("Measure only this job of perf.toml; may be repeated.", jobs),
-    "stored": ("Only profiles of this job; may be repeated.", stored_jobs),
-}
-
-
 def arguments(kind: Literal["configured", "measured", "stored"], help: str = "") -> dict[str, Any]:
     """What click needs to know of the option, for jobs of perf.toml or of stored profiles."""
     text, complete = OF[kind]
@@ -67,11 +69,6 @@ def arguments(kind: Literal["configured", "measured", "stored"], help: str = "")
 def job_option(kind: Literal["configured", "measured", "stored"], name: str = "jobs", help: str = "") -> Callable[[Any], Any]:
     """The option as a decorator."""
     return click.option("-j", "--job", name, **arguments(kind, help))
-
-
-NEEDS_SCHEDULER = "--tls-ca, --tls-cert, --tls-key and --insecure go with --scheduler"
-FILES = {"ca": "authority's certificate", "cert": "certificate", "key": "key"}
-INSECURE = "Use a scheduler at tcp:// on a network: whoever reaches it can run programs as you."
 
 
 def host_options(function: Callable[..., None]) -> Callable[..., None]:

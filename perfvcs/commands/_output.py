@@ -10,15 +10,14 @@ import click
 from perfvcs.errors import PerfError
 from perfvcs.text.characters import printable
 
+ABORT = 255  # ends the bisection; any lower number would make the commit a bad one
+UNDECIDED_CODES = (4, 5)  # nothing to compare, and what could not be built or measured
+GOOD, BAD, UNKNOWN = 0, 1, 125
+
 
 def echo(text: str, *, err: bool = False) -> None:
     """Print lines, with a visible character for each that a terminal would obey or hide."""
     click.echo(printable(text), err=err)  # noqa: TID251
-
-
-GOOD, BAD, UNKNOWN = 0, 1, 125
-ABORT = 255  # ends the bisection; any lower number would make the commit a bad one
-UNDECIDED_CODES = (4, 5)  # nothing to compare, and what could not be built or measured
 
 
 class Bisecting(click.Command):

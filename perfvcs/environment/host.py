@@ -34,6 +34,10 @@ CONFIGURATION_PARTS = (
     "perfvcs python",
 )
 VALUE = 60  # characters of a value
+FILE_SYSTEM = Path("/")
+FIRST_PARTS = ("cpu", "machine", "kernel", "python", "compiler", "libc")  # what tells environments apart at a glance
+NAME_CHARACTERS = 40
+FINGERPRINT_DIGITS = 10  # of a fingerprint
 
 
 def host_of(environment: Environment) -> str:
@@ -56,9 +60,6 @@ def changes(before: Environment, after: Environment) -> list[str]:
     ]
     differing = [(part, was, now) for part, was, now in parts if was != now and UNKNOWN not in (was, now)]
     return [f"{part} {shorten(was, VALUE)} -> {shorten(now, VALUE)}" for part, was, now in differing]
-
-
-FILE_SYSTEM = Path("/")
 
 
 class Facts(msgspec.Struct, frozen=True):
@@ -92,11 +93,6 @@ def facts(root: Path = FILE_SYSTEM) -> Facts:
         cpu=processor(root), machine=names.machine, kernel=names.release, system=names.sysname,
         flags=frozenset(flags[1].split() if flags else ()), load=os.getloadavg()[0],
     )  # fmt: skip
-
-
-FIRST_PARTS = ("cpu", "machine", "kernel", "python", "compiler", "libc")  # what tells environments apart at a glance
-NAME_CHARACTERS = 40
-FINGERPRINT_DIGITS = 10  # of a fingerprint
 
 
 def names(several: Iterable[Environment]) -> dict[str, str]:

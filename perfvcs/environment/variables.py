@@ -14,6 +14,8 @@ STEERING = re.compile(
 )  # what is written there changes the steps that follow
 SHORTEST_TOKEN = 8  # characters of a token; what is shorter stands in ordinary text, too
 HIDDEN = "***"
+SEED = "PERFVCS_SEED"
+SEED_PLACEHOLDER = "{seed}"
 
 
 def secrets(environ: Mapping[str, str]) -> list[str]:
@@ -36,10 +38,6 @@ def hidden(text: str, environ: Mapping[str, str]) -> str:
     for secret in secrets(environ):
         text = text.replace(secret, HIDDEN)
     return text
-
-
-SEED = "PERFVCS_SEED"
-SEED_PLACEHOLDER = "{seed}"
 
 
 def seeded(env: Mapping[str, str], seed: int) -> dict[str, str]:

@@ -20,6 +20,14 @@ if TYPE_CHECKING:
     from perfvcs.profile import Profile
     from perfvcs.repository import Repository
 
+BUNDLE_SIGNATURES = (b"# v2 git bundle\n", b"# v3 git bundle\n")
+TEXTS = ("commit", "dirty", "started", "session", "version", "job", "collector", "environment", "uid", "metric", "unit")
+WHOLE = ("binary", "execution", "iteration", "mark")
+COLUMNS = (*TEXTS[:-2], "size", *WHOLE, "metric", "value", "unit")
+FILE_ENDINGS = (".csv", ".jsonl", ".parquet", ".arrow")
+ROWS_AT_ONCE = 50_000  # rows that are in memory as arrow's
+NEEDS_PYARROW = "tables in {} need pyarrow: pip install pyarrow; .csv and .jsonl need nothing"
+
 
 def documents(
     repository: Repository, paths: Sequence[str], format_name: str, options: Mapping[str, Any]
@@ -78,9 +86,6 @@ def unwritable(path: Path, error: OSError) -> UsageError:
     return UsageError(f"cannot write {shorten(str(path), 200)}: {error.strerror or error}: choose another -o")
 
 
-BUNDLE_SIGNATURES = (b"# v2 git bundle\n", b"# v3 git bundle\n")
-
-
 def is_bundle(path: Path) -> bool:
     """Whether a file begins as git's bundles do; one that cannot be read does not."""
     try:
@@ -126,14 +131,6 @@ def _chosen(repository: Repository, names: tuple[str, ...], jobs: tuple[str, ...
         return blobs
     wanted = {path for name in names or ("HEAD",) for path in repository.select(name, jobs)}
     return {entry.path: entry.new for entry in repository.store.entries(*sorted(wanted)) if entry.new and entry.path in wanted}
-
-
-TEXTS = ("commit", "dirty", "started", "session", "version", "job", "collector", "environment", "uid", "metric", "unit")
-WHOLE = ("binary", "execution", "iteration", "mark")
-COLUMNS = (*TEXTS[:-2], "size", *WHOLE, "metric", "value", "unit")
-FILE_ENDINGS = (".csv", ".jsonl", ".parquet", ".arrow")
-ROWS_AT_ONCE = 50_000  # rows that are in memory as arrow's
-NEEDS_PYARROW = "tables in {} need pyarrow: pip install pyarrow; .csv and .jsonl need nothing"
 
 
 def write_table(repository: Repository, names: Sequence[str], jobs: Sequence[str], path: Path, *, force: bool) -> int:

@@ -16,6 +16,11 @@ from perfvcs.git.project import Project
 from perfvcs.store import EMPTY_TREE
 from perfvcs.store.removal import PROFILE_PATH, profile_of
 
+PLAIN_MODE = "100644"
+MODE_NAMES = {"120000": "a symbolic link", "160000": "a submodule", "100755": "an executable file"}
+TREE_MODE = "040000"
+WORTHWHILE_FILES = 10_000  # git fast-import searches one of 4,451 lists of names for each file: below, that takes no time
+
 
 class ProfileSelection(msgspec.Struct, frozen=True):
     """Profiles of some commits: the ``last`` N ancestors of HEAD that have any, those committed ``since`` a moment, or both."""
@@ -46,10 +51,6 @@ class ProfileSelection(msgspec.Struct, frozen=True):
         if self.last is not None:
             commits = set(islice((commit for commit in self.project.walk("HEAD") if commit in commits), self.last))
         return {path for path in found if path.split("/")[1] in commits}
-
-
-PLAIN_MODE = "100644"
-MODE_NAMES = {"120000": "a symbolic link", "160000": "a submodule", "100755": "an executable file"}
 
 
 class StoreDifference(msgspec.Struct):
@@ -91,10 +92,6 @@ class StoreDifference(msgspec.Struct):
             self.there[path] = their
         if our and not their and PROFILE_PATH.fullmatch(path):
             self.here[path] = our
-
-
-TREE_MODE = "040000"
-WORTHWHILE_FILES = 10_000  # git fast-import searches one of 4,451 lists of names for each file: below, that takes no time
 
 
 def whole(git: Bare, tip: str | None, head: str, changes: Mapping[str, str | bytes | None]) -> dict[str, str]:

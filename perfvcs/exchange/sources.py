@@ -22,6 +22,16 @@ from perfvcs.profile.validity import Malformed
 MARK = b"pidx"
 VERSIONS = {1: (0,), 2: (6, 5)}  # of an index, and how many texts an entry has behind its path: 2 got one more later
 HASH = 20
+FORMAT = "criterion"
+NEWEST = "new"
+RUN_FOLDERS = (NEWEST, "base", "change")  # of a benchmark: its last run, what that was compared with, and how both differ
+ESTIMATES = "estimates.json"  # in each of them
+STDIN = Path("-")
+COMPRESSED = ("", ".gz", ".z")
+PASSED = (".git", ".perf")  # folders whose files are not profiles to be imported
+DESCRIPTIONS = {"benchmarks.json": b'"param_names"', "machine.json": b'"machine"'}  # of asv, each with a field of it
+DESCRIBED = 1 << 20  # bytes to inspect
+NAME, SAMPLE = "benchmark.json", "sample.json"
 
 
 @dataclass(frozen=True)
@@ -95,13 +105,6 @@ def _entries(document: bytes, count: int, texts: int) -> list[tuple[str, int]] |
     return found
 
 
-FORMAT = "criterion"
-NEWEST = "new"
-RUN_FOLDERS = (NEWEST, "base", "change")  # of a benchmark: its last run, what that was compared with, and how both differ
-ESTIMATES = "estimates.json"  # in each of them
-NAME, SAMPLE = "benchmark.json", "sample.json"
-
-
 def is_part(folder: Path, names: Sequence[str]) -> bool:
     """Whether a folder with files of these names is one of a benchmark of Criterion, whose single files are not profiles."""
     return folder.name in RUN_FOLDERS and ESTIMATES in names
@@ -126,13 +129,6 @@ def joined(folders: Sequence[Path]) -> bytes:
         except Malformed as error:
             raise Malformed(f"{folder}: {error}") from None
     return b"".join(sorted(lines))
-
-
-STDIN = Path("-")
-COMPRESSED = ("", ".gz", ".z")
-PASSED = (".git", ".perf")  # folders whose files are not profiles to be imported
-DESCRIPTIONS = {"benchmarks.json": b'"param_names"', "machine.json": b'"machine"'}  # of asv, each with a field of it
-DESCRIBED = 1 << 20  # bytes to inspect
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,12 @@ from perfvcs.store.removal import (
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted
 
+PUSH_SECONDS = 1200.0  # seconds that a push keeps trying against others
+FIRST_WAIT = 8.0  # times as long as a try took, at most, after the first one; twice as long after each further one
+LONGEST_WAIT = 60.0  # seconds
+MOST_ALIKE = 6  # failed tries while the remote does not change
+MOST_NAMED_PATHS = 3  # refused paths in a message
+
 
 class Removals(msgspec.Struct):
     """Documents by the paths of their profiles: those of the remote that differ, and those of ours that matter.
@@ -80,12 +86,6 @@ class Removals(msgspec.Struct):
         """Removals in force that are missing here."""
         found = {path: self.holds(path) for path in self.theirs}
         return {path: document for path, document in found.items() if document is not None and document != self.ours.get(path)}
-
-
-PUSH_SECONDS = 1200.0  # seconds that a push keeps trying against others
-FIRST_WAIT = 8.0  # times as long as a try took, at most, after the first one; twice as long after each further one
-LONGEST_WAIT = 60.0  # seconds
-MOST_ALIKE = 6  # failed tries while the remote does not change
 
 
 class Pushed(msgspec.Struct, frozen=True):
@@ -180,9 +180,6 @@ def _message(pushed: Pushed) -> str:
         f"{word} {counted(count, 'profile')}" for word, count in (("add", pushed.profiles), ("remove", pushed.removals)) if count
     ]
     return ", ".join(went).capitalize()
-
-
-MOST_NAMED_PATHS = 3  # refused paths in a message
 
 
 class Refused(PerfError):

@@ -26,6 +26,12 @@ RATIO = 200  # of what is packed by its size; that of measurements is below 50
 HARMLESS_BYTES = 1 << 24  # bytes inside that are fine whatever the ratio
 CHUNK_BYTES = 1 << 20  # bytes at a time
 EITHER = 32 + zlib.MAX_WBITS  # zlib finds out which of its two containers it is
+MAX_FOREIGN = 1 << 28  # bytes of a document that becomes far more bytes of Python objects
+SMALL = 1 << 31
+CUT_OFF = "Input data was truncated"  # what msgspec says
+# A text, which goes on to the end where it is not closed, or what Python's own writer puts where there is no number.
+NOT_JSON = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|-?(?:NaN|Infinity)', re.DOTALL)
+UNKNOWN = "0" * 40  # the commit of a profile whose document names none
 
 
 def expanded(document: bytes, most: int, *, partly: bool = False) -> bytes:
@@ -65,14 +71,6 @@ def _is_compressed(document: bytes) -> bool:
     if document.startswith(GZIP):
         return True
     return len(document) > 2 and document[0] == 0x78 and document[1] in (0x01, 0x5E, 0x9C, 0xDA)
-
-
-MAX_FOREIGN = 1 << 28  # bytes of a document that becomes far more bytes of Python objects
-SMALL = 1 << 31
-CUT_OFF = "Input data was truncated"  # what msgspec says
-# A text, which goes on to the end where it is not closed, or what Python's own writer puts where there is no number.
-NOT_JSON = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|-?(?:NaN|Infinity)', re.DOTALL)
-UNKNOWN = "0" * 40  # the commit of a profile whose document names none
 
 
 class NoResults(Malformed):

@@ -29,6 +29,7 @@ SECONDS = re.compile(r"/(?:sec|secs|second|seconds)$")
 
 Kind = TypeVar("Kind")
 ReadingValue = float | None
+MILLI = 1e3
 
 
 @dataclass(frozen=True)
@@ -246,9 +247,6 @@ def _said(value: object) -> str:
 def tells(head: bytes, *keys: str) -> bool:
     """Whether the beginning of a JSON document has all of some keys."""
     return all(re.search(rb'"%s"\s*:' % re.escape(key).encode(), head) for key in keys)
-
-
-MILLI = 1e3
 
 
 class Statistics(msgspec.Struct):

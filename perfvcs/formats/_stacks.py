@@ -12,6 +12,16 @@ from perfvcs.profile import Environment, Job, Metric, Profile, Resources, Stacks
 from perfvcs.profile.units import base
 from perfvcs.profile.validity import MAX_NAME, Malformed
 
+MOST_FRAMES = 20_000_000  # frames of all different stacks together
+SAMPLES = "samples"  # how often a stack was seen; everything else has a unit
+SELF = "self"  # of a metric: what a stack has without the calls that it makes, recorded and not judged
+INCLUSIVE = "inclusive"  # of a metric: what it has with them, where a tool says so without writing stacks
+STACK_UNITS = {
+    "nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s", "bytes": "B", "kilobytes": "kB", "megabytes": "MB",
+    "count": "", "none": "", "": "",
+}  # fmt: skip
+EMPTY_STACK = "[nothing]"  # the frame of what has no stack
+
 
 class Unfolded(NamedTuple):
     """Stacks, root first, each with what was counted of it in a unit."""
@@ -36,17 +46,6 @@ def unfolded(profile: Profile) -> Unfolded:
             stacks = [([frames[number] for number in table.stacks[trace]], value) for trace, value in counted.items()]
             return Unfolded(metric, profile.metrics[metric].unit, stacks)
     raise Malformed("the profile's call stacks have no values")
-
-
-MOST_FRAMES = 20_000_000  # frames of all different stacks together
-SAMPLES = "samples"  # how often a stack was seen; everything else has a unit
-SELF = "self"  # of a metric: what a stack has without the calls that it makes, recorded and not judged
-INCLUSIVE = "inclusive"  # of a metric: what it has with them, where a tool says so without writing stacks
-STACK_UNITS = {
-    "nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s", "bytes": "B", "kilobytes": "kB", "megabytes": "MB",
-    "count": "", "none": "", "": "",
-}  # fmt: skip
-EMPTY_STACK = "[nothing]"  # the frame of what has no stack
 
 
 class CountedStacks:

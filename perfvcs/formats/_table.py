@@ -17,6 +17,12 @@ from perfvcs.profile.validity import MAX_INTEGER, MAX_NAME, MAX_ROWS, Malformed
 
 LONGEST_NUMBER = 400  # characters; more are not a number
 WRITTEN = re.compile(r"\s*+([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?)\s*+([^\W\d_][^\s\d]{0,31}|%)?\s*+")
+DELIMITERS = (",", ";", "\t")
+MAX_COLUMNS = 1000
+HEADING_BYTES = 1 << 20  # bytes in which the delimiter is looked for
+NO_VALUE = ("na", "n/a", "nan", "null", "none")
+BATCH = 1 << 9  # rows that are text at a time
+Parser = Callable[[str], Any]
 
 
 class WrittenNumber(NamedTuple):
@@ -67,15 +73,6 @@ def converted(quantity: WrittenNumber, unit: str) -> float | None:
     old, new = base(quantity.unit), base(unit)
     value = quantity.value * old.times / old.over * new.over / new.times
     return value if old.unit == new.unit and isfinite(value) else None
-
-
-DELIMITERS = (",", ";", "\t")
-MAX_COLUMNS = 1000
-HEADING_BYTES = 1 << 20  # bytes in which the delimiter is looked for
-NO_VALUE = ("na", "n/a", "nan", "null", "none")
-BATCH = 1 << 9  # rows that are text at a time
-
-Parser = Callable[[str], Any]
 
 
 class TextTable:

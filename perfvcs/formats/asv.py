@@ -40,6 +40,9 @@ KIND_WORDS = {metric: word for word, (metric, _) in KIND_METRICS.items() if word
 KINDS = {"time": ("time", "seconds"), "mem": ("memory", "bytes"), "peakmem": ("peakmemory", "bytes"), "track": ("track", "unit")}
 MACHINE_NAMES = {"os": "os", "arch": "machine", "cpu": "cpu", "num_cpu": "processors", "ram": "memory"}  # asv's fields and ours
 UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")  # in the name of a folder
+COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+SIGNATURE = re.compile(rb'"commit_hash"\s*:')
+LATEST_MILLISECOND = 253402300799000  # ms: the end of the year 9999
 
 
 @dataclass
@@ -182,11 +185,6 @@ def _parts(uid: str, word: str) -> _AsvUnit:
         return _AsvUnit(match[1], match[2], match[3])
     before, dot, last = uid.rpartition(".")
     return _AsvUnit(f"{before}{dot}{word}_{last}" if last.isidentifier() else f"{uid}.{word}")
-
-
-COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-SIGNATURE = re.compile(rb'"commit_hash"\s*:')
-LATEST_MILLISECOND = 253402300799000  # ms: the end of the year 9999
 
 
 class _Results(msgspec.Struct):

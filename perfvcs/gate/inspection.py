@@ -23,6 +23,8 @@ RECORD_FOLDER = "perfvcs"  # in the git folder that all worktrees share
 TOKEN_FILE, BEGUN = "token", "token.new"  # in .perf; BEGUN is renamed when it is whole
 HEX = re.compile(r"[0-9a-f]{64}")
 LARGEST_RECORD = 1 << 16  # bytes
+PERF_FOLDER = ".perf"
+ADOPT = "if its profiles are yours, run `perf init --adopt`; otherwise delete it"
 
 
 class UnreadableRecord(NoRepository):
@@ -80,10 +82,6 @@ def write(project: Project, record: GateRecord) -> None:
             raise
         why = "perfvcs keeps a token there that no clone can bring"
         raise UsageError(f"cannot write {path} ({error.strerror}), and {why}: make the git folder writable for you") from None
-
-
-PERF_FOLDER = ".perf"
-ADOPT = "if its profiles are yours, run `perf init --adopt`; otherwise delete it"
 
 
 class Untrusted(NoRepository):

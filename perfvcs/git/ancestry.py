@@ -17,6 +17,9 @@ from perfvcs.git.project import Project
 
 OBJECT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 AUTHOR = re.compile(rb"^author [^\n]*> (-?\d{1,10}) [+-]\d{4}$", re.MULTILINE)
+MOST_REFERENCES = 200  # references, the newest first
+BRANCH_FOLDERS = ("refs/heads", "refs/remotes", "refs/pull", "refs/merge-requests")
+REQUEST = re.compile(r"refs/(?:remotes/[^/]+/)?(?:pull|pr|merge-requests)/(\d{1,9})(?:/head)?")
 
 
 class CommitDates:
@@ -58,11 +61,6 @@ class CommitDates:
         content = stdout.read(int(words[2]) + 1)
         found = AUTHOR.search(content.partition(b"\n\n")[0]) if words[1] == b"commit" else None
         return f"{datetime.fromtimestamp(int(found[1]), UTC):%Y-%m-%dT%H:%M:%SZ}" if found else None
-
-
-MOST_REFERENCES = 200  # references, the newest first
-BRANCH_FOLDERS = ("refs/heads", "refs/remotes", "refs/pull", "refs/merge-requests")
-REQUEST = re.compile(r"refs/(?:remotes/[^/]+/)?(?:pull|pr|merge-requests)/(\d{1,9})(?:/head)?")
 
 
 @dataclass(frozen=True)

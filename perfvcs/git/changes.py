@@ -15,6 +15,15 @@ from perfvcs.git.command import git
 from perfvcs.git.project import Project
 
 VERBATIM = (2, 3)  # versions of the index that have every path in full; the fourth leaves out what the path before it has, too
+LARGE_FILE = 1_000_000  # bytes; a larger file is not read
+LARGEST_TICK = 50_000_000  # ns; two changes of a file within it can leave the same times
+COARSE_TICK = 2_100_000_000  # ns; the same where a file system keeps whole seconds
+OWN_GITIGNORE = b"# perf ci writes here\n*\n"  # of a folder of reports
+SITE_MANIFEST = ".perfvcs-site.json"  # which a site has
+UNTRACKED = "??"  # git's two letters for a file that it does not track
+_DIFF = ("diff-tree", "-r", "-z", "--no-renames", "--full-index")
+# Where the files that are not large are more together, none of them is read.
+MOST_CHANGED_BYTES, MOST_FILES = 16_000_000, 2_000
 
 
 def lacks(git_dir: Path, name: str) -> bool:
@@ -30,18 +39,6 @@ def lacks(git_dir: Path, name: str) -> bool:
         return False
     whole = index[:4] == b"DIRC" and int.from_bytes(index[4:8], "big") in VERBATIM
     return whole and name.lower().encode() not in index.lower()
-
-
-LARGE_FILE = 1_000_000  # bytes; a larger file is not read
-# Where the files that are not large are more together, none of them is read.
-MOST_CHANGED_BYTES, MOST_FILES = 16_000_000, 2_000
-LARGEST_TICK = 50_000_000  # ns; two changes of a file within it can leave the same times
-COARSE_TICK = 2_100_000_000  # ns; the same where a file system keeps whole seconds
-OWN_GITIGNORE = b"# perf ci writes here\n*\n"  # of a folder of reports
-SITE_MANIFEST = ".perfvcs-site.json"  # which a site has
-UNTRACKED = "??"  # git's two letters for a file that it does not track
-
-_DIFF = ("diff-tree", "-r", "-z", "--no-renames", "--full-index")
 
 
 class WorkingChanges(msgspec.Struct, frozen=True):

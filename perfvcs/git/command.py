@@ -34,6 +34,7 @@ MISSING_FILTER = re.compile(
 )
 # What a user sets for the transports of git.
 TRANSPORT_VARIABLES = re.compile(r"GIT_(SSH|SSH_COMMAND|SSH_VARIANT|ASKPASS|SSL_.*|HTTP_.*|PROXY_.*|ALLOW_PROTOCOL)")
+NOBODY = ("perfvcs", "perfvcs@localhost")
 
 
 class GitError(PerfError):
@@ -205,9 +206,6 @@ def complaint(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> str:
     stderr.seek(0)
     said = stderr.read(READ_AT_ONCE).decode(errors="replace").strip()
     return f"{said}\nFile too large" if process.returncode == -signal.SIGXFSZ else said
-
-
-NOBODY = ("perfvcs", "perfvcs@localhost")
 
 
 def identity(folder: Path) -> str:

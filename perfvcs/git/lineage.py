@@ -8,6 +8,7 @@ from pathlib import Path
 
 _ID = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _BRANCH = re.compile(rb"ref: (refs/heads/\S+)")
+LineageLines = Callable[[Sequence[str]], Generator[str, None, None]]
 
 
 def loose(folder: Path, name: str) -> str | None:
@@ -31,9 +32,6 @@ def _line(path: Path) -> bytes:
 
 def _id(line: bytes) -> str | None:
     return line.decode() if _ID.fullmatch(line) else None
-
-
-LineageLines = Callable[[Sequence[str]], Generator[str, None, None]]
 
 
 class Lineage:

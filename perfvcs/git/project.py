@@ -28,6 +28,7 @@ UNDERWAY = {  # what git's folder has meanwhile
     "MERGE_HEAD": "a merge",
     "BISECT_LOG": "a bisection",
 }
+_FIELDS = "%H%x1f%P%x1f%aI%x1f%an%x1f%s"  # what anybody can write comes last
 
 
 class NoRepository(PerfError):
@@ -54,9 +55,6 @@ class Fixed(str):
     """A revision or range by full commit ids that git knows."""
 
     __slots__ = ()
-
-
-_FIELDS = "%H%x1f%P%x1f%aI%x1f%an%x1f%s"  # what anybody can write comes last
 
 
 def _commits(listed: str) -> Iterator[Commit]:

@@ -22,6 +22,41 @@ from perfvcs.git.command import GitError, complaint, git, reach, scratch, start
 from perfvcs.git.project import Project
 
 REFS = "refs/perfvcs/hosts"  # below it, a clone on a host keeps each commit that it was sent
+SETTINGS_NAME = "perf"  # of the other side, in the settings of our own repository
+REACHING = re.compile(  # what may be asked of the project's settings; their names begin in small letters
+    r"(http|https|credential|protocol|ssh)\..*|core\.(sshcommand|askpass|gitproxy)|url\..*\.(insteadof|pushinsteadof)", re.DOTALL
+)
+LARGEST_FETCH = 1 << 30  # that one fetch may write
+MOST_MEMORY = 1 << 31  # bytes; of deltas, a small pack can make objects of any size
+MOST_SECONDS = 600  # of a processor, that one fetch may take
+LONGEST_REASON = 200
+CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
+PATIENT = (("http.lowSpeedLimit", "100"), ("http.lowSpeedTime", "60"))  # bytes a second, and for how long they may be fewer
+CHECKED = ("-c", "transfer.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", "core.bigFileThreshold=16m")
+FETCH_OPTIONS = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance")
+FASTER = re.compile(
+    r"\[rejected\]|\(fetch first\)|\(non-fast-forward\)|cannot lock ref|failed to update ref|reference already exists"
+)
+FAILURES = (  # what git says -> the end of the sentence about a remote, with the cure
+    (r"mismatched algorithms|object format .*not|unknown object format|hash algorithm",
+     "names its objects by SHA-256, and profiles are exchanged by SHA-1: name another repository, `perf push ADDRESS`"),
+    (r"SSL|certificate", "has no certificate that git trusts ({said}): see http.sslCAInfo in `git help config`"),
+    (r"fsck|hasDot|badTree|duplicateEntries|fullPathname|gitmodules|nullSha1|treeNotSorted|zeroPaddedFilemode|missing (blob|tree|object)"
+     r"|did not send all|bad object",
+     "has broken or forbidden objects ({said}): nothing was pulled"),
+    (r"remote unpack failed|abnormal exit", "could not keep what was sent ({said}): perhaps its disk is full; nothing was changed"),
+    (r"File too large|died of signal|index-pack died|inflate|out of memory|mmap failed|early EOF|pack-objects died|index-pack output",
+     "sent more than {most} MiB, or broke off ({said}): nothing was pulled; try again, or use --last"),
+    (r"denied|403|401|Authentication|could not read (Username|Password)|not allowed|insufficient permission|unable to create temporary"
+     r"|read-only|hook declined|prohibited",
+     "refused ({said}): ask for the right, or hand profiles over with `perf export --bundle FILE`"),
+    (r"dubious ownership", "belongs to another user: if you trust it, see safe.directory in `git help config`"),
+    (r"not appear to be a git repository|not found|does not exist|not a git repository|No such file|strange (host|path)name",
+     "is not a git repository ({said}): see `git remote -v`"),
+    (r"Could not resolve|Connection|timed out|unable to access|No route|hung up|unable to connect|Could not read from remote|reset"
+     r"|expected flush|disconnect|protocol error|bad line length",
+     "cannot be reached, or broke off ({said}): nothing was changed, try again"),
+)  # fmt: skip
 
 
 def roots(project: Project, commits: Sequence[str]) -> list[str]:
@@ -77,43 +112,6 @@ def unbundle(project: Project, content: bytes) -> None:
             file.flush()
             quiet = ("-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "protocol.file.allow=always")
             project.git(*quiet, "fetch", "--quiet", "--no-tags", file.name, f"+{REFS}/*:{REFS}/*")
-
-
-SETTINGS_NAME = "perf"  # of the other side, in the settings of our own repository
-REACHING = re.compile(  # what may be asked of the project's settings; their names begin in small letters
-    r"(http|https|credential|protocol|ssh)\..*|core\.(sshcommand|askpass|gitproxy)|url\..*\.(insteadof|pushinsteadof)", re.DOTALL
-)
-LARGEST_FETCH = 1 << 30  # that one fetch may write
-MOST_MEMORY = 1 << 31  # bytes; of deltas, a small pack can make objects of any size
-MOST_SECONDS = 600  # of a processor, that one fetch may take
-LONGEST_REASON = 200
-CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
-PATIENT = (("http.lowSpeedLimit", "100"), ("http.lowSpeedTime", "60"))  # bytes a second, and for how long they may be fewer
-CHECKED = ("-c", "transfer.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", "core.bigFileThreshold=16m")
-FETCH_OPTIONS = ("--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance")
-FASTER = re.compile(
-    r"\[rejected\]|\(fetch first\)|\(non-fast-forward\)|cannot lock ref|failed to update ref|reference already exists"
-)
-FAILURES = (  # what git says -> the end of the sentence about a remote, with the cure
-    (r"mismatched algorithms|object format .*not|unknown object format|hash algorithm",
-     "names its objects by SHA-256, and profiles are exchanged by SHA-1: name another repository, `perf push ADDRESS`"),
-    (r"SSL|certificate", "has no certificate that git trusts ({said}): see http.sslCAInfo in `git help config`"),
-    (r"fsck|hasDot|badTree|duplicateEntries|fullPathname|gitmodules|nullSha1|treeNotSorted|zeroPaddedFilemode|missing (blob|tree|object)"
-     r"|did not send all|bad object",
-     "has broken or forbidden objects ({said}): nothing was pulled"),
-    (r"remote unpack failed|abnormal exit", "could not keep what was sent ({said}): perhaps its disk is full; nothing was changed"),
-    (r"File too large|died of signal|index-pack died|inflate|out of memory|mmap failed|early EOF|pack-objects died|index-pack output",
-     "sent more than {most} MiB, or broke off ({said}): nothing was pulled; try again, or use --last"),
-    (r"denied|403|401|Authentication|could not read (Username|Password)|not allowed|insufficient permission|unable to create temporary"
-     r"|read-only|hook declined|prohibited",
-     "refused ({said}): ask for the right, or hand profiles over with `perf export --bundle FILE`"),
-    (r"dubious ownership", "belongs to another user: if you trust it, see safe.directory in `git help config`"),
-    (r"not appear to be a git repository|not found|does not exist|not a git repository|No such file|strange (host|path)name",
-     "is not a git repository ({said}): see `git remote -v`"),
-    (r"Could not resolve|Connection|timed out|unable to access|No route|hung up|unable to connect|Could not read from remote|reset"
-     r"|expected flush|disconnect|protocol error|bad line length",
-     "cannot be reached, or broke off ({said}): nothing was changed, try again"),
-)  # fmt: skip
 
 
 class RemoteFailed(PerfError):

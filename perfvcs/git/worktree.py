@@ -26,6 +26,13 @@ CURE = "`git submodule update --init` shows why, and `submodules` in perf.toml s
 LINK = "160000"  # mode of a submodule in a tree
 
 Wanted = bool | Sequence[str]  # all of them, none, or those at these paths with what is within them
+UNFINISHED = 60.0  # seconds after which a record that does not say where its worktree is has nobody who will write it
+# a worktree must not run the project's hooks
+QUIET_CHECKOUT = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
+TEXT_BYTES = 8000  # of a file's beginning; git takes a file for binary where there is a NUL in them
+TICK = 0.02  # seconds, two ticks of the clock for stamps
+MICROSECOND = 1000  # ns
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 class _Submodule(NamedTuple):
@@ -108,15 +115,6 @@ def _submodules(folder: Path) -> list[_Submodule]:
         links = [entry.partition("\t")[2] for entry in tree if entry.startswith(LINK)]
         return [_Submodule(names[path], path) for path in links if path in names]
     return []
-
-
-UNFINISHED = 60.0  # seconds after which a record that does not say where its worktree is has nobody who will write it
-# a worktree must not run the project's hooks
-QUIET_CHECKOUT = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
-TEXT_BYTES = 8000  # of a file's beginning; git takes a file for binary where there is a NUL in them
-TICK = 0.02  # seconds, two ticks of the clock for stamps
-MICROSECOND = 1000  # ns
-LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 class CheckoutError(PerfError):

@@ -28,6 +28,7 @@ LARGEST_EXPONENT = 700.0  # exp of more is beyond a float
 
 Direction = Literal["degradation", "improvement"]
 FindingWord = Literal["degradation", "improvement", "drift"]
+ID_CHARACTERS = 10  # characters of a commit's id
 
 
 @dataclass(frozen=True)
@@ -186,9 +187,6 @@ def line_called(line: Line) -> Named:
 def title(line: Line) -> str:
     """What a line's benchmark is called."""
     return shorten(labelled(line.job.label, line.uid, line.size), NAME_WIDTH)
-
-
-ID_CHARACTERS = 10  # characters of a commit's id
 
 
 def remarks_of(series: JudgedLine | SeriesRecord) -> list[str]:

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from perfvcs.index.lines import Course, Line
     from perfvcs.repository import Repository
 
+SHORTEST_SERIES = 6  # commits: with fewer no place of a series has three on both sides
+FEWEST_A_SIDE = 3
+DISCOVERIES = 0.05  # as in a report, and here of all that was measured in turns along the history
+
 
 def successions(lines: Mapping[int, Line], courses: Mapping[int, Course]) -> dict[int, str]:
     """The lines that begin where another of the same benchmark and metric has ended, and in words what keeps the two from being one."""
@@ -102,11 +106,6 @@ def meanwhile(repository: Repository, findings: Sequence[Finding]) -> Mapping[in
         if before and after and (what := changes(before, after)):
             found[id(finding)] = what
     return found
-
-
-SHORTEST_SERIES = 6  # commits: with fewer no place of a series has three on both sides
-FEWEST_A_SIDE = 3
-DISCOVERIES = 0.05  # as in a report, and here of all that was measured in turns along the history
 
 
 @dataclass(frozen=True)

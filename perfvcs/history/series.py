@@ -28,6 +28,7 @@ JUDGED = 40  # the newest of them are compared with the one before
 SHORT_SERIES = 12  # commits, below which a level has to be that of most of them
 MOST_SERIES = 60  # units and metrics, wall time first
 NAMED_FIELDS = ("cpu", "kernel", "python")  # of an environment, with its fingerprint
+SizedMetric = tuple[str, float | None, str]  # uid, size, metric
 
 
 class SeriesKey(NamedTuple):
@@ -35,9 +36,6 @@ class SeriesKey(NamedTuple):
 
     key: str
     environment: str
-
-
-SizedMetric = tuple[str, float | None, str]  # uid, size, metric
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 VERSION = 4  # of what is kept
 PAIRS_AT_ONCE = 64  # pairs whose profiles are in memory at once
 OPENED = 200  # profiles whose rows are read if a verdict needs them
+ComparedSeries = tuple[object, ...]
+Read = Callable[["Sequence[Header]"], "Sequence[Profile]"]
 
 
 class CommitPair(NamedTuple):
@@ -85,8 +87,6 @@ class Verdict(msgspec.Struct, frozen=True, array_like=True):
         return self.word in ("degradation", "improvement")
 
 
-ComparedSeries = tuple[object, ...]
-Read = Callable[["Sequence[Header]"], "Sequence[Profile]"]
 PairVerdicts = dict[ComparedSeries, Verdict]
 
 

@@ -22,6 +22,20 @@ from perfvcs.system.children import MARKER
 
 METRICS = {"host.load": Metric("", "none"), "host.others": Metric("", "none")}
 FIELDS = (0, 1, 2, 5, 6)  # of a line of /proc/stat: user, nice, system, irq, softirq
+CHECKS = 6  # in the time after which a program counts as stalled
+# Numbers of system calls: futex, wait4, waitid, pause, rt_sigsuspend, flock, fcntl, semop, msgsnd, msgrcv.
+CALLS = {
+    "x86_64": {
+        202: "futex", 61: "wait4", 247: "waitid", 34: "pause", 130: "rt_sigsuspend", 73: "flock", 72: "fcntl", 65: "semop",
+        69: "msgsnd", 70: "msgrcv",
+    },
+    "aarch64": {
+        98: "futex", 260: "wait4", 95: "waitid", 133: "rt_sigsuspend", 32: "flock", 25: "fcntl", 193: "semop", 189: "msgsnd",
+        188: "msgrcv",
+    },
+}  # fmt: skip
+TIMEOUT = 4  # the place of futex's time-out behind the call's number
+LAUNCHER = "launcher-"  # how the name of our own process around a program begins, which waits for it in its own way
 
 
 class Utilisation:
@@ -51,22 +65,6 @@ def _own() -> float:
     """Seconds that this process and what it started have worked."""
     found = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in found)
-
-
-CHECKS = 6  # in the time after which a program counts as stalled
-# Numbers of system calls: futex, wait4, waitid, pause, rt_sigsuspend, flock, fcntl, semop, msgsnd, msgrcv.
-CALLS = {
-    "x86_64": {
-        202: "futex", 61: "wait4", 247: "waitid", 34: "pause", 130: "rt_sigsuspend", 73: "flock", 72: "fcntl", 65: "semop",
-        69: "msgsnd", 70: "msgrcv",
-    },
-    "aarch64": {
-        98: "futex", 260: "wait4", 95: "waitid", 133: "rt_sigsuspend", 32: "flock", 25: "fcntl", 193: "semop", 189: "msgsnd",
-        188: "msgrcv",
-    },
-}  # fmt: skip
-TIMEOUT = 4  # the place of futex's time-out behind the call's number
-LAUNCHER = "launcher-"  # how the name of our own process around a program begins, which waits for it in its own way
 
 
 class Stall:

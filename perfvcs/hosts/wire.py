@@ -27,6 +27,10 @@ from perfvcs.system.disk import entries, remove
 
 LARGEST_MESSAGE = 1 << 31  # of one message
 PREFIX = 8  # bytes of a length
+encode = msgspec.msgpack.encode
+_facts = msgspec.msgpack.Decoder(Facts)
+LARGEST_OVERLAY = 1 << 30  # of the overlay
+KEPT_ENTRIES = frozenset({".git", ".perf"})  # of a clone
 
 
 class Task(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="task"):
@@ -80,12 +84,10 @@ class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="mea
 
 HostAnswer = Lacks | Failed | Measured
 Reply = HostAnswer | Executing
-encode = msgspec.msgpack.encode
 _task = msgspec.msgpack.Decoder(Task)
 _delivery = msgspec.msgpack.Decoder(Delivery)
 _answer = msgspec.msgpack.Decoder(HostAnswer)
 _reply = msgspec.msgpack.Decoder(Reply)
-_facts = msgspec.msgpack.Decoder(Facts)
 task, delivery, answer, reply, facts = _task.decode, _delivery.decode, _answer.decode, _reply.decode, _facts.decode
 
 
@@ -111,8 +113,6 @@ def names(cells: Mapping[int, list[int]]) -> set[tuple[int, int]]:
 
 
 VARIABLES = tuple(name for name in RECORDED + RECORDED_OF_BUILDS if name != "LD_PRELOAD")  # of which a library need not be there
-LARGEST_OVERLAY = 1 << 30  # of the overlay
-KEPT_ENTRIES = frozenset({".git", ".perf"})  # of a clone
 
 
 class PickedCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

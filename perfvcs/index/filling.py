@@ -56,6 +56,19 @@ SELECT p.id, p.commit_id, p.job, p.environment FROM profiles p JOIN commits c ON
 
 # A commit's mark is the exclusive or of those of its profiles' names, which SQLite lacks: the same set has the same, and hardly any other.
 MARKED = "UPDATE commits SET mark = (mark | :mark) - (mark & :mark) WHERE id = :commit"
+# A row for all profiles of one session on one host; the notes, in which the host is, are the third part of the details. SQLite takes
+# the other columns from the row with the greatest id.
+SESSIONS_TABLE = """
+SELECT count(*), group_concat(DISTINCT p.job), e.text, p.details, max(p.id)
+FROM profiles p JOIN environments e ON e.id = p.environment
+GROUP BY p.started, p.environment, json_extract(CAST(p.details AS TEXT), '$[2].host', '$[2].worker') ORDER BY p.started"""
+# The newest environment of a series on a commit, by the number of the question: a commit, a job's key and a fingerprint.
+ENVIRONMENTS = """
+SELECT a.key, e.text, p.details, max(p.started) FROM json_each(?) a
+JOIN commits c ON c.text = json_extract(a.value, '$[0]') JOIN jobs j ON j.key = json_extract(a.value, '$[1]')
+JOIN profiles p ON p.job = j.id AND p.commit_id = c.id AND p.dirty IS NULL
+JOIN environments e ON e.id = p.environment AND json_extract(e.text, '$.fingerprint') = json_extract(a.value, '$[2]')
+GROUP BY a.key"""
 
 
 class OfExecution(NamedTuple, Generic[Number]):
@@ -211,22 +224,6 @@ def unpack(
     numbers = tuple(range(len(values))) if executions is None else msgspec.json.decode(executions, type=tuple[int, ...])
     builds = () if binaries is None else msgspec.json.decode(binaries, type=tuple[int, ...])
     return Summary(uid, size, metric, numbers, values, builds, sizes)
-
-
-# A row for all profiles of one session on one host; the notes, in which the host is, are the third part of the details. SQLite takes
-# the other columns from the row with the greatest id.
-SESSIONS_TABLE = """
-SELECT count(*), group_concat(DISTINCT p.job), e.text, p.details, max(p.id)
-FROM profiles p JOIN environments e ON e.id = p.environment
-GROUP BY p.started, p.environment, json_extract(CAST(p.details AS TEXT), '$[2].host', '$[2].worker') ORDER BY p.started"""
-
-# The newest environment of a series on a commit, by the number of the question: a commit, a job's key and a fingerprint.
-ENVIRONMENTS = """
-SELECT a.key, e.text, p.details, max(p.started) FROM json_each(?) a
-JOIN commits c ON c.text = json_extract(a.value, '$[0]') JOIN jobs j ON j.key = json_extract(a.value, '$[1]')
-JOIN profiles p ON p.job = j.id AND p.commit_id = c.id AND p.dirty IS NULL
-JOIN environments e ON e.id = p.environment AND json_extract(e.text, '$.fingerprint') = json_extract(a.value, '$[2]')
-GROUP BY a.key"""
 
 
 class HostSession(NamedTuple):

@@ -30,6 +30,8 @@ HISTORY_QUERY = f"""
 SELECT c.text, p.dirty, p.details, p.started, e.text, {PATH_QUERY}, u.text, s.size, n.text, s.executions, s.binaries, s.sizes, s.medians
 FROM jobs j JOIN profiles p ON p.job = j.id JOIN commits c ON c.id = p.commit_id JOIN environments e ON e.id = p.environment
 JOIN summaries s ON s.profile = p.id JOIN names u ON u.id = s.uid JOIN names n ON n.id = s.metric"""
+Kind = TypeVar("Kind")
+LineParts = dict[int, list[int]]  # of a line that goes on under another name: the numbers of all its parts, its own too
 
 
 class SeriesEntry(NamedTuple):
@@ -86,9 +88,6 @@ class _Fingerprint(msgspec.Struct):
     fingerprint: str = ""
 
 
-Kind = TypeVar("Kind")
-
-
 class Line(NamedTuple):
     """A series to follow; ``environment`` has no notes. A metric with another unit or direction is another line."""
 
@@ -130,9 +129,6 @@ def lines(connection: sqlite3.Connection) -> dict[int, Line]:
         job, environment, uid, size, metric, unit, better = decode(text)
         found[number] = Line(jobs[job], environments[environment], uid, size, metric, unit, better)
     return found
-
-
-LineParts = dict[int, list[int]]  # of a line that goes on under another name: the numbers of all its parts, its own too
 
 
 def joined(known: Mapping[int, Line]) -> tuple[dict[int, Line], LineParts]:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from perfvcs.profile.summary import Header, Measured, Summary
     from perfvcs.store import BlobChange, Store
 
+COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")  # of the store; what a damaged file has is given to git only if it is one
+PROFILES_PER_READ = 2000  # profiles that one git process reads; only their paths are in memory at once
+
 
 class FormerNames(msgspec.Struct, frozen=True):
     """The present ``names`` of jobs by their former ones. A unit that was called after its job is renamed with it."""
@@ -69,10 +72,6 @@ class FormerNames(msgspec.Struct, frozen=True):
         models = [replace(entry, uid=present) if entry.uid == former else entry for entry in profile.models]
         rows = with_changes(profile.resources, names=units)
         return replace(profile, job=self.job(profile.job), resources=rows, models=models)
-
-
-COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")  # of the store; what a damaged file has is given to git only if it is one
-PROFILES_PER_READ = 2000  # profiles that one git process reads; only their paths are in memory at once
 
 
 class Snapshot:

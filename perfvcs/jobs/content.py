@@ -15,6 +15,10 @@ MAX_STEPS = 1000
 DEFAULT_TIMEOUT = 300.0
 SIZE_UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 RANGE_KEYS = ("from", "to", "steps", "scale")
+GENERATOR_VERSION = 1  # part of every file's name: raise it when the bytes change
+BLOCK_BYTES = 1 << 18
+_LETTERS = b"abcdefghijklmnopqrstuvwxyz0123456789"
+_COMMONEST = 5461  # of 65,536 words; the k-th word is k times rarer
 
 
 def values(given: object, key: str, read: Callable[[object, str], int]) -> list[int]:
@@ -87,13 +91,6 @@ def only(entry: Mapping[str, object], keys: Collection[str], path: str) -> None:
     for key in entry:
         if key not in keys:
             raise UsageError(f"{path}: there is no key `{key}`{nearest(key, keys)}")
-
-
-GENERATOR_VERSION = 1  # part of every file's name: raise it when the bytes change
-BLOCK_BYTES = 1 << 18
-
-_LETTERS = b"abcdefghijklmnopqrstuvwxyz0123456789"
-_COMMONEST = 5461  # of 65,536 words; the k-th word is k times rarer
 
 
 def letters(length: int, seed: int) -> str:

@@ -37,6 +37,13 @@ timeout = {timeout:<11} # for one execution
 """
 LONG, FEW, MANY = 5.0, 5, 10  # seconds of an execution from which on fewer are proposed, and the numbers
 USUAL_TIMEOUT, TIMES = 60.0, 6  # seconds; and how much longer than it took an execution may take
+SUITE_FOLDERS = ("", "benchmarks", "asv_bench", "asv_benchmarks", "benchmark", "bench")  # where suites keep their configuration
+CONFIGURATION_FILE = "asv.conf.json"
+RUNNER = "python -m perfvcs_asv"
+SUITE_FOUND = "a suite of asv, whose files run without it"
+COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)  # or a string, which may hold slashes
+BENCHMARK = re.compile(r"^[ \t]*(?:async )?def (?:time|track|peakmem)_\w", re.MULTILINE)
+MOST_MODULES = 3  # proposed one by one, in case the whole suite takes too long
 
 
 @dataclass(frozen=True)
@@ -86,15 +93,6 @@ def quoted(text: str) -> str:
     import msgspec
 
     return re.sub("\x7f", "\\\\u007f", msgspec.json.encode(text).decode())
-
-
-SUITE_FOLDERS = ("", "benchmarks", "asv_bench", "asv_benchmarks", "benchmark", "bench")  # where suites keep their configuration
-CONFIGURATION_FILE = "asv.conf.json"
-RUNNER = "python -m perfvcs_asv"
-SUITE_FOUND = "a suite of asv, whose files run without it"
-COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)  # or a string, which may hold slashes
-BENCHMARK = re.compile(r"^[ \t]*(?:async )?def (?:time|track|peakmem)_\w", re.MULTILINE)
-MOST_MODULES = 3  # proposed one by one, in case the whole suite takes too long
 
 
 def proposals(root: Path) -> Iterator[Proposal]:

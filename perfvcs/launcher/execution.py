@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 READING = 16  # bytes: time and duration, ns as int64
 LARGEST_FILE = 1 << 20  # bytes of readings; a month has .7 MB
 SMOOTH = 5  # readings that are averaged: one alone says little about the calls beside it
+STDERR_TAIL = 8192  # bytes of standard error that are kept
+NO_INTERPRETER = 127  # exit status of env, which looks for the interpreter of many scripts
+STDERR_SHOWN = 300  # characters of them in a message
 
 
 class Pace(msgspec.Struct, frozen=True):
@@ -60,11 +63,6 @@ class Pace(msgspec.Struct, frozen=True):
         took = np.log(found[:, 1] / 1e9)
         padded = np.pad(took, (width // 2, (width - 1) // 2), mode="edge")
         return np.exp(np.interp(when, found[:, 0], np.convolve(padded, np.full(width, 1 / width), mode="valid")))
-
-
-STDERR_TAIL = 8192  # bytes of standard error that are kept
-NO_INTERPRETER = 127  # exit status of env, which looks for the interpreter of many scripts
-STDERR_SHOWN = 300  # characters of them in a message
 
 
 class LaunchError(PerfError):

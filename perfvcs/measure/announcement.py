@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 LIKE = re.compile(r"\d{8}T\d{6}(-[0-9a-f]{0,6})?")  # the name of a session, or a beginning that nothing else has
 MOST_SESSIONS = 5  # sessions that a message lists
+MEASURING_FOLDER = "measuring"
+LARGEST_ANNOUNCEMENT = 1 << 20  # bytes of an announcement
 
 
 def unfinished(home: Path) -> list[SessionHeader]:
@@ -117,10 +119,6 @@ def intact(repository: Repository, header: SessionHeader, config: Config, comman
     cells, measured = header.request.apply(config)
     counts = {(job.label, job.collector): job.executions for job in header.jobs}
     return [replace(cell, executions=counts[cell.label, cell.collector_name], auto=None) for cell in cells], measured
-
-
-MEASURING_FOLDER = "measuring"
-LARGEST_ANNOUNCEMENT = 1 << 20  # bytes of an announcement
 
 
 class RunningSession(msgspec.Struct, frozen=True):

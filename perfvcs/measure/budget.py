@@ -19,6 +19,11 @@ from perfvcs.text.quantity import duration
 if TYPE_CHECKING:
     from perfvcs.measure.session import Session
 
+FEWEST = 5  # executions that a verdict needs
+SHORTEST_TURN = 1e-3  # seconds of a turn
+WORTH_SAYING = 20.0  # seconds
+RECENT = 0.5  # weight of the newest turn in what the next one is expected to take
+
 
 class Changed(UsageError):
     """An interrupted session would go on to measure something else than it has measured."""
@@ -54,18 +59,6 @@ class CellSeries:
                 )
             self._known[place] = found
         return self._known[place]
-
-
-FEWEST = 5  # executions that a verdict needs
-
-
-SHORTEST_TURN = 1e-3  # seconds of a turn
-
-
-WORTH_SAYING = 20.0  # seconds
-
-
-RECENT = 0.5  # weight of the newest turn in what the next one is expected to take
 
 
 class TurnTimes(msgspec.Struct):

@@ -41,6 +41,12 @@ for word in "$@"; do
 done
 exec {compiler} "$@" {flags}
 """
+BUILDS_FOLDER = "builds"
+KEPT_BUILDS = 30
+LARGEST_BUILDS = 4 << 30  # of all builds
+LARGEST_BUILD = 1 << 30  # bytes of one: a larger one is made again
+CHUNK_BYTES = 1 << 20
+DIGEST = "digest"
 
 
 def wrapped(env: Mapping[str, str], flags: Sequence[str], folder: Path) -> dict[str, str]:
@@ -79,14 +85,6 @@ def _renamed(command: str, compilers: Mapping[str, str], folder: Path) -> str:
     if Path(program).is_absolute() and compilers.get(Path(program).name) == program:
         return f"{folder.absolute() / Path(program).name} {rest}".strip()
     return command
-
-
-BUILDS_FOLDER = "builds"
-KEPT_BUILDS = 30
-LARGEST_BUILDS = 4 << 30  # of all builds
-LARGEST_BUILD = 1 << 30  # bytes of one: a larger one is made again
-CHUNK_BYTES = 1 << 20
-DIGEST = "digest"
 
 
 class Builds:

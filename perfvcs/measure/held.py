@@ -29,6 +29,8 @@ ANEW = "it is made anew"
 TICK = 0.02  # seconds, two ticks of the clock for stamps: what is written later has other ones
 # by path below a folder: type and mode; of what is not a folder also size, times (ns) and inode
 Stamps = dict[str, list[int]]
+_held: dict[Path, Held] = {}  # as the kernel's locks: what this process holds
+_turn: list[tuple[Held, User]] = []  # whose turn it is, or was and nobody's since
 
 
 class User(Protocol):
@@ -196,10 +198,6 @@ class Held:
 
     def _place(self, user: User | None, number: int) -> Path:
         return aside(self.folder) / str(id(user)) / str(number)
-
-
-_held: dict[Path, Held] = {}  # as the kernel's locks: what this process holds
-_turn: list[tuple[Held, User]] = []  # whose turn it is, or was and nobody's since
 
 
 def rest() -> None:

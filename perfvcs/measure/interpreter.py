@@ -19,6 +19,14 @@ from perfvcs.plugins.collector import CollectError
 from perfvcs.text.characters import shorten
 
 HEAD_BYTES = 512  # of a script, which show what runs it
+# works from Python 2.7 on, so that an old interpreter is named and not taken for a broken one; sys._base_executable leads out of
+# a virtual environment, which may vanish
+_PROBE = """
+import json, os, platform, sys
+path = getattr(sys, "_base_executable", None) or sys.executable
+flags = getattr(sys, "abiflags", "")
+print(json.dumps([os.path.realpath(path), platform.python_version() + flags.replace("m", ""), platform.python_implementation()]))
+"""
 
 
 def resolve(word: str, folder: Path, env: Mapping[str, str], root: Path | None = None, python: Path | None = None) -> str:
@@ -75,16 +83,6 @@ def _is_elsewhere(program: Path) -> bool:
         return False
     # what asks `env` for its interpreter gets the environment's
     return bool(INTERPRETER_NAME.fullmatch(Path(first[0]).name)) or "pyenv" in head
-
-
-# works from Python 2.7 on, so that an old interpreter is named and not taken for a broken one; sys._base_executable leads out of
-# a virtual environment, which may vanish
-_PROBE = """
-import json, os, platform, sys
-path = getattr(sys, "_base_executable", None) or sys.executable
-flags = getattr(sys, "abiflags", "")
-print(json.dumps([os.path.realpath(path), platform.python_version() + flags.replace("m", ""), platform.python_implementation()]))
-"""
 
 
 class Interpreter(msgspec.Struct, frozen=True):

@@ -39,6 +39,7 @@ FIRST_METRICS = ("live", *COUNTERS, "exclusive", "site_bytes", "samples", "durat
 
 
 BothSides = tuple[list[Profile], list[Profile]]  # of the baseline and of the target
+NOT_METRICS = ("unit", "size", "execution", "iteration", "when", "weight", "traced", "values")
 
 
 class JobKey(NamedTuple):
@@ -81,9 +82,6 @@ class UnitRows:
     def keep(self, kept: NDArray[np.bool_]) -> UnitRows:
         """Some of the rows."""
         return replace(self, **{name: getattr(self, name)[kept] for name in NOT_METRICS})
-
-
-NOT_METRICS = ("unit", "size", "execution", "iteration", "when", "weight", "traced", "values")
 
 
 def together(subject: Subject) -> dict[tuple[JobKey, str], Subject]:

@@ -28,6 +28,9 @@ REASON_CHARACTERS = 160  # of the reason why a series begins anew
 REMARK = 240  # of what it shows beside steps
 LEAST_SPAN = 0.02  # share of the middle value that an axis spans at least: noise of a percent is not a mountain
 INTERVAL_ROOM = 0.75  # of the range of the centres, which intervals may take on either side
+TOOLTIP = [
+    ("commit", "@commit"), ("author", "@author"), ("centre", "@centre"), ("executions", "@executions"), ("verdict", "@verdict"),
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -216,11 +219,6 @@ def texts(points: Sequence[Point], unit: str) -> dict[str, Any]:
         "executions": np.array([point.executions for point in points], dtype=np.int64),
         "verdict": [_judged(point) for point in points],
     }
-
-
-TOOLTIP = [
-    ("commit", "@commit"), ("author", "@author"), ("centre", "@centre"), ("executions", "@executions"), ("verdict", "@verdict"),
-]  # fmt: skip
 
 
 def _judged(point: Point) -> str:

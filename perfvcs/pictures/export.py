@@ -21,6 +21,13 @@ from perfvcs.system.disk import is_stream
 from perfvcs.text.characters import COLUMNS, escaped, shorten, wrapped
 
 FORMAT = "perfvcs-subject/1"
+FIRST_VIEWS = ("history", "effects", "scatter")  # the first of these that fits comes before the table
+TABLE = "table"
+LONGEST_TITLE = 10_000  # characters of a title
+PICTURES = (".png", ".svg")
+TABLES = (".md", ".csv", ".tex")
+PAGE_SUFFIX, TEXT = ".html", ".txt"
+FILE_ENDINGS = (PAGE_SUFFIX, *PICTURES, ".json", TEXT, *TABLES)
 
 
 def document(subject: Subject) -> str:
@@ -51,11 +58,6 @@ def render(name: str, **values: Any) -> str:
     return environment.get_template(name).render(values)
 
 
-FIRST_VIEWS = ("history", "effects", "scatter")  # the first of these that fits comes before the table
-TABLE = "table"
-LONGEST_TITLE = 10_000  # characters of a title
-
-
 def text(subject: Subject, view: str | None = None, options: Mapping[str, str] | None = None, width: int = COLUMNS) -> str:
     """The view that is named, else the most telling one with the table below it; lines of at most ``width`` columns.
 
@@ -83,12 +85,6 @@ def _telling(subject: Subject) -> Iterator[Drawable]:
     yield from islice(chain.from_iterable(fitting(subject, [name]) for name in FIRST_VIEWS), 1)
     if not subject.history:
         yield from fitting(subject, [TABLE])
-
-
-PAGE_SUFFIX, TEXT = ".html", ".txt"
-PICTURES = (".png", ".svg")
-TABLES = (".md", ".csv", ".tex")
-FILE_ENDINGS = (PAGE_SUFFIX, *PICTURES, ".json", TEXT, *TABLES)
 
 
 def ending(path: Path) -> str:

@@ -32,6 +32,10 @@ BOX_POINTS = 2  # of other figures weigh as much as one box with its texts
 MOST_METRICS = 4  # of one group of profiles
 BLACK = "#101010"
 SAMPLE_METRIC = "samples"  # the metric that is drawn by chance: how often a stack was seen
+MOST_LISTED_FUNCTIONS = 20  # functions
+NAME_CHARACTERS = 48  # characters of a function's name
+MOST_NEIGHBOURS = 3  # callers and callees of each
+SMALLEST_LISTED_SHARE = 0.001  # of all: what has less is not listed
 
 
 @dataclass(frozen=True)
@@ -173,12 +177,6 @@ def clip(name: str, letters: float) -> str:
     if room < 3:
         return ""
     return name if len(name) <= room else f"{name[: room - 1]}…"
-
-
-MOST_LISTED_FUNCTIONS = 20  # functions
-NAME_CHARACTERS = 48  # characters of a function's name
-MOST_NEIGHBOURS = 3  # callers and callees of each
-SMALLEST_LISTED_SHARE = 0.001  # of all: what has less is not listed
 
 
 class FunctionRow(NamedTuple):

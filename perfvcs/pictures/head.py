@@ -25,6 +25,13 @@ from perfvcs.text.quantity import change as change_text
 from perfvcs.text.quantity import quantity, step
 from perfvcs.text.words import apart, counted, metric_name, metric_rank, tallied
 
+MOST_TABLE_ROWS = 1000
+METRIC_COLUMNS_SHOWN = 3  # metrics with a column of their own
+SPARKS = 24  # commits in a line of blocks
+NAME_CHARACTERS = 64
+FULL_NAMES_CHARACTERS = 500_000  # of full names in one page
+NOTABLE = ("degradation", "improvement", "suspected", "accepted")
+
 
 @dataclass(frozen=True)
 class AnswerLine:
@@ -154,14 +161,6 @@ def _design(profile: Profile) -> str:
 def _collected(profile: Profile) -> str:
     when = profile.collected
     return f"{when.started[:19].replace('T', ' ')} to {when.ended[11:19]} UTC, session {when.session}, {when.tool}"
-
-
-MOST_TABLE_ROWS = 1000
-METRIC_COLUMNS_SHOWN = 3  # metrics with a column of their own
-SPARKS = 24  # commits in a line of blocks
-NAME_CHARACTERS = 64
-FULL_NAMES_CHARACTERS = 500_000  # of full names in one page
-NOTABLE = ("degradation", "improvement", "suspected", "accepted")
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Numbers = NDArray[np.int64]
 
+By = Literal["time", "execution", "size"]
+TICKS = 6  # sizes that are named
+
 
 @dataclass(frozen=True)
 class HeatCells:
@@ -50,9 +53,6 @@ def cells(row: Numbers, column: Numbers, values: Floats, shape: tuple[int, int])
     mean = np.where(there, np.clip(sums / np.maximum(count, 1) * largest, low, high), np.nan)
     least, most = (np.where(there, end, np.nan).reshape(shape) for end in (low, high))
     return HeatCells(mean.reshape(shape), least, most, count.reshape(shape).astype(np.int64))
-
-
-By = Literal["time", "execution", "size"]
 
 
 class Panel(NamedTuple):
@@ -109,9 +109,6 @@ def chosen(sheet: Sheet, rows: NDArray[np.int64], notes: list[str]) -> Sheet:
     return replace(
         sheet, names=[sheet.names[row] for row in places], units=[sheet.units[row] for row in places], panels=panels, notes=notes
     )
-
-
-TICKS = 6  # sizes that are named
 
 
 def measurements(sides: list[HeatSide], by: By, most: tuple[int, int]) -> Iterator[Sheet]:

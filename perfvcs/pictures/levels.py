@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 # drawn large and in their own colour; the others in their environment's
 MARKED_VERDICTS = ("degradation", "improvement", "suspected", "accepted")
 UNJUDGED = MarkStyle(BLUE, "square", "□", filled=False)
+TIMELINE_HEIGHT = 12
+TITLE = 60
+NAME, SPARK = 30, 20  # columns of a line that stands for a chart
 
 
 def changes_in_words(chart: Chart) -> list[str]:
@@ -83,11 +86,6 @@ def latest(series: Series) -> str:
 
 def _change(verdict: str) -> str:
     return "accepted change" if verdict == "accepted" else verdict
-
-
-TIMELINE_HEIGHT = 12
-NAME, SPARK = 30, 20  # columns of a line that stands for a chart
-TITLE = 60
 
 
 def timeline(chart: Chart, width: int) -> Iterator[str]:

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 FAR_DEVIATIONS = 3.0  # robust standard deviations; a normal distribution has 0.3 % beyond
 REACH = 3.0  # how many times further than these the axis shows
 STRETCHES = 24  # of sizes, each with a median
+FITTED_BY = "regression"
+SMOOTHED = ("moving-average", "kernel-regression", "lowess", "regressogram")
+MOST_POINTS = 1000  # points of one curve, and curves of one unit: more are not ours
+DETAILS = ("kind", "window", "alpha", "bandwidth", "share", "robust", "statistic", "buckets")
 
 
 @dataclass(frozen=True)
@@ -127,12 +131,6 @@ class Residuals:
         ends = np.unique(np.searchsorted(size, size[ends], side="left"))
         parts = [(at, mine) for at, mine in zip(np.split(size, ends), np.split(rest, ends), strict=True) if len(at)]
         return np.array([np.median(at) for at, _ in parts]), np.array([np.median(mine) for _, mine in parts])
-
-
-FITTED_BY = "regression"
-SMOOTHED = ("moving-average", "kernel-regression", "lowess", "regressogram")
-MOST_POINTS = 1000  # points of one curve, and curves of one unit: more are not ours
-DETAILS = ("kind", "window", "alpha", "bandwidth", "share", "robust", "statistic", "buckets")
 
 
 @dataclass(frozen=True)

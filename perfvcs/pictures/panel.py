@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
     from numpy.typing import NDArray
 
+ROW_HEIGHT = 17  # pixels
+SHADE_BITS = 9  # of a shade: colours come in 256 steps
+NAME, RANGE = 22, 20  # characters of a row's name and of its range
+
 
 @dataclass(frozen=True)
 class Scheme:
@@ -74,11 +78,6 @@ def words(sheet: Sheet, scheme: Scheme) -> list[str]:
         return []
     unit = sheet.units[0]
     return [f"colours from {quantity(low, unit)} to {quantity(high, unit)}, {percent(high / low - 1)}"]
-
-
-ROW_HEIGHT = 17  # pixels
-SHADE_BITS = 9  # of a shade: colours come in 256 steps
-NAME, RANGE = 22, 20  # characters of a row's name and of its range
 
 
 def draw(sheet: Sheet, panel: Panel, colours: Scheme) -> figure:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 KEPT_CUTS = 4  # sets of profiles whose cuts and samples are kept: both sides of a page, by size and over all sizes
 ROW_REMARKS = ("outlier", "cluster")  # what a postprocessor may have said of each row
+BenchmarkKey = tuple[str, str, float | None]  # of a benchmark, as people read it: job, unit and size
 
 
 class DrawnUnit(NamedTuple):
@@ -195,9 +196,6 @@ def parts(subject: Subject, *, whole: bool = False) -> list[Part]:
             if any(mine):
                 found.append(Part(unit, metric, subject, *mine))
     return found
-
-
-BenchmarkKey = tuple[str, str, float | None]  # of a benchmark, as people read it: job, unit and size
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,14 @@ PEAK_HEIGHT = 0.1  # of the highest peak that others have at least
 # Ashman's D, in standard deviations between the centres of neighbours: with it a mixture of two has two peaks
 ASHMAN_DISTANCE = 2.0
 DENSITY_POINTS = 160  # points at which the density is asked for
+SAMPLED_EXECUTIONS = 200  # executions of a sample, evenly chosen
+FEWEST = 3  # measurements of an execution, below which they have no order
+FEWEST_ORDERED = 10  # below which executions have none
+SMALLEST_EFFECT = 0.01  # of the median: less is of no interest
+FIRST_VALUE_GAP = 0.25  # of the range of the others, by which a first measurement is beyond them: the first of a slope is not
+FALSE_ALARM_RATE = 1e-4  # that the first measurements of some executions are extreme so often by chance
+SURE = 4.0  # standard errors by which ranks follow the order
+MOST_FIRST = 0.9  # of a cluster's values, and of the executions, that are first measurements
 
 
 @dataclass(frozen=True)
@@ -121,16 +129,6 @@ def _peaks(values: NDArray[np.float64]) -> int:
             top = last if density[last] >= density[top] else top
         kept.append(top)
     return len(kept)
-
-
-SAMPLED_EXECUTIONS = 200  # executions of a sample, evenly chosen
-FEWEST = 3  # measurements of an execution, below which they have no order
-FEWEST_ORDERED = 10  # below which executions have none
-SMALLEST_EFFECT = 0.01  # of the median: less is of no interest
-FIRST_VALUE_GAP = 0.25  # of the range of the others, by which a first measurement is beyond them: the first of a slope is not
-FALSE_ALARM_RATE = 1e-4  # that the first measurements of some executions are extreme so often by chance
-SURE = 4.0  # standard errors by which ranks follow the order
-MOST_FIRST = 0.9  # of a cluster's values, and of the executions, that are first measurements
 
 
 def remarks(sample: DrawnSample, groups: ClusterCentres | None = None) -> list[str]:

@@ -25,6 +25,7 @@ from perfvcs.text.words import FIRST_METRICS, metric_rank, named
 
 VIEW_ORDER = ("effects", "history", "intervals", "scatter", "curves", "executions")  # of the views in a block; then by name
 SET_OPTION = "--set"
+MOVED_VERDICTS = ("degradation", "improvement", "suspected")
 
 
 class Drawable(NamedTuple):
@@ -119,9 +120,6 @@ def nothing(subject: Subject) -> str:
     if subject.target or subject.baseline:
         return "Nothing to draw: the profiles have no measurements."
     return "Nothing to draw: there is no profile. `perf collect` makes one."
-
-
-MOVED_VERDICTS = ("degradation", "improvement", "suspected")
 
 
 class PagePiece(NamedTuple):

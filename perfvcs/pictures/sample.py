@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 INTERVAL = 0.1  # seconds between two samples of counters, where the job does not say
+CENTRE_CONFIDENCE = 0.99
 
 
 @dataclass(frozen=True)
@@ -80,9 +81,6 @@ def interval(profile: Profile) -> float:
     found = profile.job.options.get("interval", INTERVAL)
     usable = isinstance(found, (int, float)) and not isinstance(found, bool) and isfinite(found) and found > 0
     return float(found) if usable else INTERVAL
-
-
-CENTRE_CONFIDENCE = 0.99
 
 
 @dataclass(frozen=True)

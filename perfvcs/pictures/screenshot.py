@@ -34,6 +34,12 @@ ANSWER_SECONDS = 60.0  # for one answer
 END_SECONDS = 5.0  # for its end
 READ, WRITE = 3, 4  # the browser's ends of the pipes
 CHUNK_BYTES = 1 << 16
+PICTURE_WIDTH: Mapping[Backend, int] = {"canvas": 1200, "svg": 760}  # CSS pixels: figures side by side, and below one another
+FIRST_HEIGHT = 1000  # pixels of height in which the page is laid out
+PIXEL_RATIO = 2  # pixels of a picture for one of CSS, where it does not become too high
+PICTURE_HEIGHT = 16_000  # pixels of a picture: more no browser draws
+HEADING_HEIGHT = 34  # pixels of a figure's heading
+SVG_SIZE = re.compile(r'<svg[^>]*?\swidth="([\d.]+)"[^>]*?\sheight="([\d.]+)"')
 
 
 class NoBrowser(UsageError):
@@ -171,14 +177,6 @@ def _spawn(program: str, arguments: list[str]) -> _Spawned:
         for end in (theirs, back, *high):
             os.close(end)
     return _Spawned(pid, commands, answers)
-
-
-PICTURE_WIDTH: Mapping[Backend, int] = {"canvas": 1200, "svg": 760}  # CSS pixels: figures side by side, and below one another
-FIRST_HEIGHT = 1000  # pixels of height in which the page is laid out
-PIXEL_RATIO = 2  # pixels of a picture for one of CSS, where it does not become too high
-PICTURE_HEIGHT = 16_000  # pixels of a picture: more no browser draws
-HEADING_HEIGHT = 34  # pixels of a figure's heading
-SVG_SIZE = re.compile(r'<svg[^>]*?\swidth="([\d.]+)"[^>]*?\sheight="([\d.]+)"')
 
 
 def png(subject: Subject, view: str | None = None, options: Mapping[str, str] | None = None) -> bytes:

@@ -34,6 +34,13 @@ MOST = 600  # figures
 SIDE_POINTS = 60  # of a side
 NAME_CHARACTERS = 160
 SIGNIFICANT_DIGITS = 4
+FIGURES = 40  # in one page: one costs some 40 ms to make, and its reader the time to look
+MISSES = 3  # pieces that have no room, after which no smaller one is looked for
+FIGURE_OVERHEAD = 400  # characters around a figure
+VIEW_CHARACTERS = 2_000_000  # characters of all figures of a view that was asked for
+PAGE_POINTS = 80_000  # in all figures of a page
+OPEN_SECTIONS = 3  # sections that are open at first
+BOTH = 5  # sections with figures on both kinds of axes, which take twice as long to make
 
 
 class FigureNumbers(msgspec.Struct, omit_defaults=True):
@@ -104,15 +111,6 @@ def _columns(profiles: Sequence[Profile], *, sized: bool) -> tuple[NDArray, NDAr
 
 def _rounded(values: NDArray) -> list[float]:  # type: ignore[type-arg]
     return [float(f"{value:.{SIGNIFICANT_DIGITS}g}") for value in values.tolist()]
-
-
-FIGURES = 40  # in one page: one costs some 40 ms to make, and its reader the time to look
-MISSES = 3  # pieces that have no room, after which no smaller one is looked for
-FIGURE_OVERHEAD = 400  # characters around a figure
-VIEW_CHARACTERS = 2_000_000  # characters of all figures of a view that was asked for
-PAGE_POINTS = 80_000  # in all figures of a page
-OPEN_SECTIONS = 3  # sections that are open at first
-BOTH = 5  # sections with figures on both kinds of axes, which take twice as long to make
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,9 @@ BAR = 10  # columns of the largest change
 MORE, LESS = "■", "□"
 TREE_INDENT = 2
 NAME_SHARE = 0.5  # of what is left beside the bar: the rest says by how much
+LEVELS = 100  # of callers; what is deeper counts for the frame at the last level
+BATCHES = 200  # of executions that are told apart
+SHARE_METRIC = "share"  # a metric that is another one in percent
 
 
 def branches(
@@ -65,11 +68,6 @@ def branches(
         waiting += [(one, depth + 1) for one in reversed(below[place])]
     if len(order) > MOST_PATHS:
         yield f"{'':{BAR}} and {len(order) - MOST_PATHS:,} smaller changes"
-
-
-LEVELS = 100  # of callers; what is deeper counts for the frame at the last level
-BATCHES = 200  # of executions that are told apart
-SHARE_METRIC = "share"  # a metric that is another one in percent
 
 
 class StackGroup(NamedTuple):

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+MOST_NAMED_COUNTERS = 4  # counters that are left out
+OWN_AXES_RATIO = 5  # times as long as the other revision, from which the two have axes of their own
+
 
 @dataclass(frozen=True)
 class Stream:
@@ -110,10 +113,6 @@ def _interval(values: Floats) -> Interval:
         half = quantile((1 + CENTRE_CONFIDENCE) / 2, np.maximum(count - 1, 1)) * np.sqrt(variance / count)
     half = np.where(count > 1, half, np.nan)
     return Interval(mean, mean - half, mean + half)
-
-
-MOST_NAMED_COUNTERS = 4  # counters that are left out
-OWN_AXES_RATIO = 5  # times as long as the other revision, from which the two have axes of their own
 
 
 def over_time(sides: list[HeatSide], most: tuple[int, int]) -> Sheet:

@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 FEWEST_DRAWN = 4  # pairs of executions from different blocks
 DEPENDENT = 2 / 3  # degrees of freedom that such a pair is worth at least: neighbouring ones have a block in common
 INTERVAL_COVERAGE = 0.8
+SizedMetric = tuple[str, float | None, str]  # uid, size, metric
+ExecutionRuns = dict[Place, list[float]]  # the measurements of each execution, in their order
+CONVINCING = 3  # executions from which a warm-up is seen
+FEWEST_IN_SERIES = 8  # measurements in a row from which a dependence is seen
+NOTABLE_CORRELATION = 0.3  # lag 1 autocorrelation
+MOST_DEPENDENT = 0.95
+RESAMPLES = 2000  # of the impact factor, whose median then has two digits
+MEDIAN_VARIANCE = pi / 2  # variance of a median over that of a mean, for many normal values
 
 
 class Drawn(NamedTuple):
@@ -112,17 +120,6 @@ def _residuals(versions: Sequence[Drawn]) -> Iterator[_DrawnBlock]:
 
 def _half(first: float, second: float) -> float:
     return (first - second) ** 2 / 2
-
-
-SizedMetric = tuple[str, float | None, str]  # uid, size, metric
-ExecutionRuns = dict[Place, list[float]]  # the measurements of each execution, in their order
-
-CONVINCING = 3  # executions from which a warm-up is seen
-FEWEST_IN_SERIES = 8  # measurements in a row from which a dependence is seen
-NOTABLE_CORRELATION = 0.3  # lag 1 autocorrelation
-MOST_DEPENDENT = 0.95
-RESAMPLES = 2000  # of the impact factor, whose median then has two digits
-MEDIAN_VARIANCE = pi / 2  # variance of a median over that of a mean, for many normal values
 
 
 class Inside(msgspec.Struct, frozen=True):

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from perfvcs.profile.summary import Measured
     from perfvcs.repository import Repository
 
+ONE_SIDE = 0.995  # one side of an interval of 99 %
+FEWEST = 5  # executions that a verdict needs
+MOST_EXECUTIONS = 100_000  # executions, as good as never
+
 
 def forecast(repository: Repository, cells: Sequence[Cell], revision: str) -> list[float | None]:
     """The seconds of one execution of each cell, by the newest profiles up to ``revision``; None where none says so."""
@@ -33,15 +37,6 @@ def _execution(measured: Measured) -> float | None:
         if (summary.uid, summary.metric) == (measured.header.job.name, "wall") and measured.header.metrics["wall"].unit == "s":
             return fmean(summary.medians) if summary.medians else None
     return None
-
-
-ONE_SIDE = 0.995  # one side of an interval of 99 %
-
-
-FEWEST = 5  # executions that a verdict needs
-
-
-MOST_EXECUTIONS = 100_000  # executions, as good as never
 
 
 def needs(versions: Sequence[Measured]) -> list[int]:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from perfvcs.profile.summary import Header
     from perfvcs.repository import Repository
 
+SURVEYED_COMMITS = 20  # the newest with profiles, in which the sessions of a job are looked for
+PROFILES = 10  # of a series; older ones tell of another machine's load
+
 
 @dataclass(frozen=True)
 class PlanRow:
@@ -55,10 +58,6 @@ def _row(variation: Variation, survey: Survey, rule: PlanRule) -> PlanRow:
         reachable(variation, replicates),
         options(variation, survey, rule),
     )
-
-
-SURVEYED_COMMITS = 20  # the newest with profiles, in which the sessions of a job are looked for
-PROFILES = 10  # of a series; older ones tell of another machine's load
 
 
 class Cost(msgspec.Struct, frozen=True):

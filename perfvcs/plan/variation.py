@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 DRAWN = 4000  # values of a session that are drawn for pretended pairs; twice as many change the result by about 1 %
 FOUR = 4  # values that make two pairs
 DEVIATION_ROUNDING = 1e-12  # a relative deviation below is only rounding
+ENOUGH_DEGREES = 4  # degrees of freedom from which the differences of real pairs are preferred
+ROUNDING = 1e-24  # a relative variance below is only rounding
+REPEATS_EXACTLY = "repeats exactly: a single execution finds every change"
+SQUARABLE_VARIATION = 1e100  # squares of more are beyond a float
+Side = tuple[str, int, dict[Place, float]]  # session, version in it, and a value per execution
 
 
 def in_turns(differences: Sequence[Sequence[float]]) -> float | None:
@@ -89,14 +94,6 @@ def _distances(sample: NDArray[np.float64]) -> NDArray[np.float64]:
         rows, columns = np.triu_indices(sample.size, 1)
         return np.abs(sample[rows] - sample[columns])
     return np.abs(_pairs(sample)).ravel()
-
-
-ENOUGH_DEGREES = 4  # degrees of freedom from which the differences of real pairs are preferred
-ROUNDING = 1e-24  # a relative variance below is only rounding
-REPEATS_EXACTLY = "repeats exactly: a single execution finds every change"
-SQUARABLE_VARIATION = 1e100  # squares of more are beyond a float
-
-Side = tuple[str, int, dict[Place, float]]  # session, version in it, and a value per execution
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ FINE, DELAYED, REPEATED = 0, 1, 2
 DERIVED = ("normalized", "cluster", "outlier")  # columns <metric>.<word> that postprocessors add: no measurements
 
 ParameterValue = str | int | float | bool | None
+_integers = msgspec.json.Decoder(list[int])
+_numbers = msgspec.json.Decoder(list[float | None])
 
 
 class Metric(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -281,8 +283,6 @@ class _Uid(msgspec.Struct, forbid_unknown_fields=True):
 
 _header = msgspec.json.Decoder(_Header)
 _uid = msgspec.json.Decoder(_Uid)
-_integers = msgspec.json.Decoder(list[int])
-_numbers = msgspec.json.Decoder(list[float | None])
 
 
 def decode(document: bytes) -> Profile:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 MOST_SUSPECTS = 10  # suspects
 REASONS = 3  # of each
+MOST_LISTED = 12  # commits of a range, and of those that were skipped
+INDENT = 4
+LARGEST_REST = 0.2  # of the difference: more that is not explained is noted
 
 
 def suspected(repository: Repository, bisection: Bisection) -> Iterator[str]:
@@ -63,11 +66,6 @@ def wrapped(text: str, indent: int = 0) -> list[str]:
     """A sentence on as many lines as it takes."""
     margin = " " * indent
     return wrap(text, COLUMNS, initial_indent=margin, subsequent_indent=margin or "  ", break_long_words=False)
-
-
-MOST_LISTED = 12  # commits of a range, and of those that were skipped
-INDENT = 4
-LARGEST_REST = 0.2  # of the difference: more that is not explained is noted
 
 
 def lines(repository: Repository, bisection: Bisection) -> Iterator[str]:

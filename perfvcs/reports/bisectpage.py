@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 
 LARGEST_EVIDENCE = 1e300  # evidence beyond it is infinite, which JSON has no number for
+MOST_BARS = 1000  # that can be told apart
+MOST_ROWS = 500
+SUBJECT = 60  # characters
+LEFT, RIGHT, TOP, BOTTOM = 105.0, 990.0, 20.0, 270.0  # of the drawing, in its own units
+LOWEST, HIGHEST = -0.25, 1.25  # levels that are drawn
 
 
 def json(bisection: Bisection) -> str:
@@ -93,13 +98,6 @@ def _measured(bisection: Bisection, number: int) -> dict[str, Any]:
         "blocks": len(bisection.outcome.evidence.candidates.get(number, ())),
         "skipped": bisection.begun.skipped.get(bisection.span.commits[number]),
     }
-
-
-LEFT, RIGHT, TOP, BOTTOM = 105.0, 990.0, 20.0, 270.0  # of the drawing, in its own units
-LOWEST, HIGHEST = -0.25, 1.25  # levels that are drawn
-MOST_BARS = 1000  # that can be told apart
-MOST_ROWS = 500
-SUBJECT = 60  # characters
 
 
 class Bar(NamedTuple):

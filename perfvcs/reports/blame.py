@@ -24,6 +24,16 @@ if TYPE_CHECKING:
 NARROWEST = 0.15  # percent of the width; what is narrower is left out
 MOST_ROWS = 60
 FULL_COLOUR = 0.5  # the relative difference from which on a colour is at its strongest
+TIME_UNITS = {"cpu": "s", "wall": "s"}
+MEASURES = {
+    "instructions": "instructions",
+    "bytecodes": "bytecode instructions",
+    "allocated": "bytes allocated",
+    "cpu": "processor time",
+}  # what call trees are in, where it is what the effect is in
+MOST_SUSPECTS = 4  # further suspects, with -v
+HUNK_LINES = 12  # of a hunk, with -v
+ROW_HEIGHT = 16  # units of a flame graph's height
 
 
 @dataclass(frozen=True)
@@ -77,17 +87,6 @@ def _colour(node: Node) -> str:
     strength = min(1.0, abs(node.b - node.a) / larger / FULL_COLOUR)
     base, full = (226, 229, 233), (230, 159, 0) if node.b > node.a else (86, 180, 233)
     return "#" + "".join(f"{round(x + (y - x) * strength):02x}" for x, y in zip(base, full, strict=True))
-
-
-TIME_UNITS = {"cpu": "s", "wall": "s"}
-MEASURES = {
-    "instructions": "instructions",
-    "bytecodes": "bytecode instructions",
-    "allocated": "bytes allocated",
-    "cpu": "processor time",
-}  # what call trees are in, where it is what the effect is in
-MOST_SUSPECTS = 4  # further suspects, with -v
-HUNK_LINES = 12  # of a hunk, with -v
 
 
 def lines(blame: Blame, *, verbose: bool = False) -> list[str]:
@@ -286,9 +285,6 @@ def _location(hunk: Lines) -> dict[str, Any]:
     first = max(hunk.new[0], 1)
     region = {"startLine": first, "endLine": max(first, first + hunk.new[1] - 1)}
     return {"physicalLocation": {"artifactLocation": {"uri": quote(hunk.path)}, "region": region}}
-
-
-ROW_HEIGHT = 16  # units of a flame graph's height
 
 
 @micro_sign()

@@ -34,6 +34,13 @@ if TYPE_CHECKING:
 
 MOVED_VERDICTS = ("degradation", "improvement")
 WARNING = 240  # characters of a warning
+MOST_EXPLAINED = 5  # changes whose causes are looked for
+NAMED_FUNCTIONS = 2  # that are named
+MOST_NAMED_FILES = 3
+NAME_CHARACTERS = 40  # characters of a function's name
+LARGEST_DIFF = 300  # files from which on nobody asks how many lines changed in each
+FALSE_ALARM_RATE = 0.0027  # of a normal value beyond three standard errors
+SMALLEST_SHARE = 0.01  # of the job's total: what changed by less is not named
 
 
 def following(
@@ -84,15 +91,6 @@ def _noise(repository: Repository, target: State, job: str) -> str:
     measured = [one.header for one in repository.measured(target) if one.header.job.label == job]
     newest = max(measured, key=lambda header: header.collected.started, default=None)
     return shorten(newest.environment.warnings[0], WARNING) if newest and newest.environment.warnings else ""
-
-
-MOST_EXPLAINED = 5  # changes whose causes are looked for
-NAMED_FUNCTIONS = 2  # that are named
-MOST_NAMED_FILES = 3
-NAME_CHARACTERS = 40  # characters of a function's name
-LARGEST_DIFF = 300  # files from which on nobody asks how many lines changed in each
-FALSE_ALARM_RATE = 0.0027  # of a normal value beyond three standard errors
-SMALLEST_SHARE = 0.01  # of the job's total: what changed by less is not named
 
 
 class Kind(NamedTuple):

@@ -31,6 +31,15 @@ if TYPE_CHECKING:
     from perfvcs.history.overview import Overview
     from perfvcs.index.lines import Line
 
+EMPTY: Mapping[int, Sequence[str]] = {}
+SCREEN = 24  # lines of a listing by default; the first commit is shown in any case
+LISTED_COMMITS = SCREEN // 3  # that can have room: each takes three lines at least
+SERIES_ONE_BY_ONE = 2  # series of a commit that are listed one by one by default; of more, each word is summed up
+MOST_LISTED_REMARKS = 2  # remarks of one kind, and notes on series that begin anew, that are listed by default
+MOST_NAMES = 5  # listed before the rest is only counted
+REASON_CHARACTERS = 400
+LISTED_VERDICTS: tuple[FindingWord, ...] = ("degradation", "improvement", "drift")
+
 
 def json(overview: Overview, findings: Sequence[Finding], hosts: Mapping[int, Sequence[str]]) -> str:
     """Some findings of an overview, and everything else in it, as one JSON object; ``hosts`` as in ``reports.history.lines``."""
@@ -94,16 +103,6 @@ def _about(line: Line) -> dict[str, Any]:
         "benchmark": title(line), "job": line.job.label, "uid": line.uid, "size": line.size, "metric": line.metric, "unit": line.unit,
         "better": line.better, "key": line.job.key, "environment": line.environment.fingerprint,
     }  # fmt: skip
-
-
-EMPTY: Mapping[int, Sequence[str]] = {}
-SCREEN = 24  # lines of a listing by default; the first commit is shown in any case
-LISTED_COMMITS = SCREEN // 3  # that can have room: each takes three lines at least
-SERIES_ONE_BY_ONE = 2  # series of a commit that are listed one by one by default; of more, each word is summed up
-MOST_LISTED_REMARKS = 2  # remarks of one kind, and notes on series that begin anew, that are listed by default
-MOST_NAMES = 5  # listed before the rest is only counted
-REASON_CHARACTERS = 400
-LISTED_VERDICTS: tuple[FindingWord, ...] = ("degradation", "improvement", "drift")
 
 
 class Remark(msgspec.Struct, frozen=True):

@@ -34,6 +34,8 @@ SUBSETS = 60  # random subsets of a session's blocks
 BUDGET = 2000  # comparisons of all subsets of a session
 CACHE = "audits.json"
 KEPT_REPLAYS = 8  # replays that the cache holds
+Twins = tuple[Measured, Measured]
+Judge = Callable[[Sequence[Measured], Sequence[Measured]], "Report"]
 
 
 class ReplayedUnit(NamedTuple):
@@ -120,10 +122,6 @@ class _Cache:
         kept = list(self._read().items())[1 - KEPT_REPLAYS :]
         with suppress(OSError):
             disk.write(self.path, msgspec.json.encode(dict([*kept, (key, records)])))
-
-
-Twins = tuple[Measured, Measured]
-Judge = Callable[[Sequence[Measured], Sequence[Measured]], "Report"]
 
 
 def pairs_of(headers: Sequence[Header]) -> dict[str, list[tuple[Header, Header]]]:

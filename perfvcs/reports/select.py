@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from perfvcs.locate.blame.guard import Guard
 
 MOST_MISSED = 20
+MOST_SHOWN = 5  # benchmarks with the same reason, and functions, without -v
+BY = {"recorded": "what was recorded on {}", "static": "its sources", "files": "the files that changed", "": "nothing"}
 
 
 def lines(guard: Guard) -> list[str]:
@@ -59,10 +61,6 @@ def json(guard: Guard) -> str:
     """The whole as JSON, with its score."""
     document = msgspec.to_builtins(guard) | {"score": guard.score}
     return escaped(msgspec.json.format(msgspec.json.encode(document)).decode())
-
-
-MOST_SHOWN = 5  # benchmarks with the same reason, and functions, without -v
-BY = {"recorded": "what was recorded on {}", "static": "its sources", "files": "the files that changed", "": "nothing"}
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 
 
 HELP = "all commands: perf --help"
+BACK = 24  # commits back that a sparkline looks
+SPARKLINE_POINTS = 16  # of a sparkline
+FEW_JOBS = 20  # jobs listed one by one
+LABEL_CHARACTERS = 30  # characters of a job's name
+MOST_CHANGES = 100  # changed files, and artefacts, in the JSON
+SESSIONS = 3  # interrupted ones listed one by one
 
 
 def lines() -> Iterator[str]:
@@ -45,14 +51,6 @@ def lines() -> Iterator[str]:
         if status.verdict:
             yield "perf show draws it, perf log lists the commits, perf history the lasting changes"
     yield HELP
-
-
-BACK = 24  # commits back that a sparkline looks
-SPARKLINE_POINTS = 16  # of a sparkline
-FEW_JOBS = 20  # jobs listed one by one
-LABEL_CHARACTERS = 30  # characters of a job's name
-MOST_CHANGES = 100  # changed files, and artefacts, in the JSON
-SESSIONS = 3  # interrupted ones listed one by one
 
 
 class JobRow(msgspec.Struct, frozen=True):

@@ -27,6 +27,9 @@ STEP_METRIC_WIDTH = 15
 DETECTORS = {"series": "the series"}
 MEASURED_IN_TURNS = "measured in turns"
 LEAST_P = 1e-99  # a p below is printed as this bound
+LABEL_CHARACTERS = 34  # characters of a benchmark's name
+VERSION = 11
+SHOWN_FUNCTIONS = 8  # functions of one profile that are shown
 
 
 class StepOverSizes(msgspec.Struct, frozen=True):
@@ -142,11 +145,6 @@ def _p(p: float | None) -> str:
 def _by(detectors: Sequence[str]) -> str:
     by = ", ".join(DETECTORS[name] for name in detectors if name in DETECTORS)
     return "; ".join(filter(None, (MEASURED_IN_TURNS if "turns" in detectors else "", by and f"by {by}")))
-
-
-LABEL_CHARACTERS = 34  # characters of a benchmark's name
-VERSION = 11
-SHOWN_FUNCTIONS = 8  # functions of one profile that are shown
 
 
 def stored(outcome: CampaignOutcome) -> Iterator[str]:

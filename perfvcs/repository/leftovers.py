@@ -22,6 +22,11 @@ FILE = "artefacts.json"
 MOST_COMMITS = 30  # whose builds are remembered, as many as are kept
 MOST_PATHS = 1000  # of one build, and of all that jobs left
 LARGEST = 1 << 24  # bytes of the file
+KEPT_ASIDE = 14 * 86400  # seconds, as long as git keeps what a killed writer left
+LEFTOVER_FILES = {
+    "aside": ".json",
+    "sessions": ".jsonl",
+}  # what is kept for that long: of failures, and of sessions to be continued
 
 
 class BuiltPaths(msgspec.Struct, frozen=True):
@@ -87,13 +92,6 @@ class Artefacts:
 
 def _is_text(path: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in path)
-
-
-KEPT_ASIDE = 14 * 86400  # seconds, as long as git keeps what a killed writer left
-LEFTOVER_FILES = {
-    "aside": ".json",
-    "sessions": ".jsonl",
-}  # what is kept for that long: of failures, and of sessions to be continued
 
 
 def sweep(project: Project, home: Path) -> None:

@@ -19,6 +19,13 @@ from perfvcs.site.series import fields
 from perfvcs.text.quantity import at_sizes, step
 
 MOST_CHANGES = 1200  # changes: with more the page would not stay below 3 MB
+MOST_FILES = 200
+MOST_SERIES = 400  # series in a table
+LISTED_STEPS = 500  # changes that are laid to one commit
+MOVING = ("degradation", "improvement", "suspected")
+MAY = 100  # changes that may have come with a commit and more likely came with another
+# commits that such a change may be: one that may be any of more says nothing of each, and moves with every new commit
+MOST_COMMITS = 20
 
 
 def changes_key(contents: Contents) -> str:
@@ -45,15 +52,6 @@ def changes_page(contents: Contents) -> ChangesData:
         left_out += len(pairs) - len(found[name])
         room -= len(found[name])
     return ChangesData(**{name: contents.groups(pairs) for name, pairs in found.items()}, left_out=left_out)
-
-
-MOST_FILES = 200
-MOST_SERIES = 400  # series in a table
-LISTED_STEPS = 500  # changes that are laid to one commit
-MOVING = ("degradation", "improvement", "suspected")
-MAY = 100  # changes that may have come with a commit and more likely came with another
-# commits that such a change may be: one that may be any of more says nothing of each, and moves with every new commit
-MOST_COMMITS = 20
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,11 @@ BADGE_LABEL = "performance"
 LETTER = 6.6  # pixels that a letter takes on average, in 11 pixels of Verdana
 PAD = 8
 GREY, GREEN_PAPER, RED = "#4a4a4a", "#00684a", "#a33c00"  # white on each has a contrast of at least 4.5
+ENTRIES = 100
+ENTRY_CHANGES = 50  # changes of one entry
+SPACE = uuid.UUID("6f0c2a3e-52a1-5d0a-9c3c-1f6f8a7b2d10")  # of ids where there is no address
+ADDRESS = re.compile(r"[!-~]+")  # characters of an address
+EPOCH = "1970-01-01T00:00:00Z"
 
 
 def badge(open_: int) -> bytes:
@@ -35,13 +40,6 @@ def badge(open_: int) -> bytes:
         f'<text x="{left / 2:g}" y="14" textLength="{left - 2 * PAD}">{BADGE_LABEL}</text>'
         f'<text x="{left + right / 2:g}" y="14" textLength="{right - 2 * PAD}">{sign}{text}</text></g></svg>\n'
     ).encode()
-
-
-ENTRIES = 100
-ENTRY_CHANGES = 50  # changes of one entry
-SPACE = uuid.UUID("6f0c2a3e-52a1-5d0a-9c3c-1f6f8a7b2d10")  # of ids where there is no address
-ADDRESS = re.compile(r"[!-~]+")  # characters of an address
-EPOCH = "1970-01-01T00:00:00Z"
 
 
 def verified(address: str) -> str:

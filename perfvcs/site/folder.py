@@ -27,6 +27,15 @@ from perfvcs.text.characters import shorten
 
 PAGES_VERSION = 3  # of what is made from the same data; raise it whenever pages change
 DIGEST = 32  # characters
+SUFFIX = ".perfvcs-part"  # of files that are being written
+SITE_FOLDERS = ("assets", "branches", "commits", "profiles", "series")
+TOLERATED = {".git", ".nojekyll", "CNAME"}  # in a folder that is to become a site: what hosts of pages want there
+PATH = re.compile(rf"(?:(?:{'|'.join(SITE_FOLDERS)})/)?[A-Za-z0-9_][A-Za-z0-9._-]*")
+LARGEST_MANIFEST = 1 << 28  # bytes of a manifest
+MOST_NAMED_FILES = 3  # files that a message names
+LONGEST_PATH = 200  # characters of a path in it
+FOLDER_CURE = "publish into a folder of its own"
+NO_FILE, A_FOLDER = -1, -2  # in the place of a size
 
 
 @dataclass(frozen=True)
@@ -56,16 +65,6 @@ def digest(*parts: bytes) -> str:
 def packed(*values: Any) -> bytes:
     """Values as bytes for a digest."""
     return msgspec.msgpack.encode(values, order="deterministic")
-
-
-SUFFIX = ".perfvcs-part"  # of files that are being written
-SITE_FOLDERS = ("assets", "branches", "commits", "profiles", "series")
-TOLERATED = {".git", ".nojekyll", "CNAME"}  # in a folder that is to become a site: what hosts of pages want there
-PATH = re.compile(rf"(?:(?:{'|'.join(SITE_FOLDERS)})/)?[A-Za-z0-9_][A-Za-z0-9._-]*")
-LARGEST_MANIFEST = 1 << 28  # bytes of a manifest
-NO_FILE, A_FOLDER = -1, -2  # in the place of a size
-MOST_NAMED_FILES = 3  # files that a message names
-LONGEST_PATH = 200  # characters of a path in it
 
 
 class Foreign(UsageError):
@@ -197,9 +196,6 @@ class Folder:
 
     def _put(self, path: str, content: bytes) -> None:
         _write(*self._place(path), content)
-
-
-FOLDER_CURE = "publish into a folder of its own"
 
 
 @contextmanager

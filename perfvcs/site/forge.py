@@ -22,6 +22,11 @@ LOG_COMMAND = (
     "-O/dev/null",  # in git's own order, whatever somebody has set
     f"--format={START}%H",
 )  # fmt: skip
+NO_FORGE = "none"
+ADDRESS = re.compile(r"[!-~]+")  # characters of an address
+HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+SHORT_FORM = re.compile(r"(?:[^/@:\s]+@)?(?P<host>[^/@:\s]+):(?!//)(?P<path>[^:]+)")  # of ssh: git@host:owner/project.git
+PORTS = {"http": 80, "https": 443}
 
 
 class Diff(NamedTuple):
@@ -73,13 +78,6 @@ def _diffs(listed: str) -> dict[str, Diff]:
         )
         for commit, files in found.items()
     }
-
-
-NO_FORGE = "none"
-ADDRESS = re.compile(r"[!-~]+")  # characters of an address
-HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
-SHORT_FORM = re.compile(r"(?:[^/@:\s]+@)?(?P<host>[^/@:\s]+):(?!//)(?P<path>[^:]+)")  # of ssh: git@host:owner/project.git
-PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True)

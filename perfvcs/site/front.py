@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 MOVED_VERDICTS = ("degradation", "improvement")
 JOBS = 6  # that are listed
 NAME_CHARACTERS = 60
+TILES: dict[str, model.ChangeState] = {"open": "open", "accepted": "accepted", "over": "over", "improvements": "improvement"}
+MOST_CELLS = 6000  # of the chart: with more the page would not stay below 3 MB
+TRACE = 32  # commits of a row's line
+GROUPS = 8  # commits with open degradations that are listed
+GRAVITY: dict[model.ChangeState, int] = {"open": 0, "accepted": 1, "improvement": 2, "over": 3}
+MISSING = model.CellData("missing", "N/A", "", "not measured")
+PAGES = 4000  # that are linked
 
 
 class Judged(NamedTuple):
@@ -118,14 +125,6 @@ def rest(judged: Sequence[Judged], alone: int) -> str:
     if alone:
         said.append(f"{counted(alone, 'has', 'have')} nothing before to compare with")
     return f"{'; '.join(said)}." if said else ""
-
-
-TILES: dict[str, model.ChangeState] = {"open": "open", "accepted": "accepted", "over": "over", "improvements": "improvement"}
-MOST_CELLS = 6000  # of the chart: with more the page would not stay below 3 MB
-TRACE = 32  # commits of a row's line
-GROUPS = 8  # commits with open degradations that are listed
-GRAVITY: dict[model.ChangeState, int] = {"open": 0, "accepted": 1, "improvement": 2, "over": 3}
-MISSING = model.CellData("missing", "N/A", "", "not measured")
 
 
 def key(contents: Contents, newest: int) -> str:
@@ -270,9 +269,6 @@ def notes(contents: Contents) -> list[str]:
         were = "commits are on branches that were" if record.aside != 1 else "commit is on a branch that was"
         found.append(f"{record.aside:,} measured {were} merged, and not on this line.")
     return found
-
-
-PAGES = 4000  # that are linked
 
 
 def about_page(contents: Contents) -> AboutPage:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 SIGNIFICANT_DIGITS = 6  # significant ones
 LARGEST_EXPONENT = 700.0  # exp of more is beyond a float
 LIMIT = 300  # the largest power of ten
+SITE_FORMAT = "perfvcs-site/1"
+ChangeState = Literal["open", "accepted", "over", "improvement"]
 
 
 class SeriesDrawing(NamedTuple):
@@ -89,10 +91,6 @@ def known(column: NDArray[np.float64]) -> list[float | None]:
     if not np.isnan(column).any():
         return column.tolist()  # type: ignore[no-any-return]
     return np.where(np.isnan(column), None, column).tolist()  # type: ignore[call-overload, no-any-return]
-
-
-SITE_FORMAT = "perfvcs-site/1"
-ChangeState = Literal["open", "accepted", "over", "improvement"]
 
 
 class SiteData(msgspec.Struct, frozen=True):

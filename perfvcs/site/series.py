@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
 
 WITHOUT_PAGES = ("time", "pytest")  # collectors whose profiles hold little more than a series' page shows
+NEWEST_VALUES = 25  # commits in the table of values
+COMMAND = 300  # characters
+SIBLINGS = 40
+TABLE_STEPS = 300
+TRACKS, COMMITS, POINTS = 60, 6000, 18_000  # of a page: with more it would not stay below 3 MB
 
 
 def outputs(repository: Repository, contents: Contents, most: int, templates: Templates) -> Iterator[Output]:
@@ -79,13 +84,6 @@ def _page(repository: Repository, path: str, title: str, links: dict[str, str]) 
 
     subject = Subject(title, [repository.former.profile(repository.store.read(path, at=repository.index.head))])
     return render(subject, links=links).encode(), f"{document(subject)}\n".encode()
-
-
-NEWEST_VALUES = 25  # commits in the table of values
-COMMAND = 300  # characters
-SIBLINGS = 40
-TABLE_STEPS = 300
-TRACKS, COMMITS, POINTS = 60, 6000, 18_000  # of a page: with more it would not stay below 3 MB
 
 
 def key(contents: Contents, url: str) -> str:

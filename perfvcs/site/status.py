@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 MOST_SUSPECTS = 3  # suspects of a change
 MOST_COMMITS = 10  # commits that a change may be: of longer ranges `perf bisect --dry-run` lists the suspects
 MOST_READ = 60  # commits whose changes one publishing reads
+GONE_COMMITS = 20  # measured since an environment's last one, and
+GONE_DAYS = 30.0  # days between these, after which it is retired
+HALF = 0.5  # of a step: while the level is beyond it, the step is in force
+TINY = 5e-324
+REASON_CHARACTERS = 300
 
 
 class Suspicions:
@@ -68,13 +73,6 @@ class Suspicions:
         if commit not in self._changes:
             self._changes[commit] = changes(self._repository.project, self._commits[number - 1], commit)
         return self._changes[commit]
-
-
-GONE_COMMITS = 20  # measured since an environment's last one, and
-GONE_DAYS = 30.0  # days between these, after which it is retired
-HALF = 0.5  # of a step: while the level is beyond it, the step is in force
-TINY = 5e-324
-REASON_CHARACTERS = 300
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ FIELDS = 24
 
 PageKey = tuple[str, str, str, float | None, str, str, str]
 SiblingKey = tuple[str, str, float | None, str]
+GENERATOR = f"perfvcs {__version__}"
 
 
 def key(line: Line) -> PageKey:
@@ -94,9 +95,6 @@ def environments(several: Iterable[Environment], retired: Mapping[str, str] | No
         )
         for mark, one in sorted(known.items(), key=lambda pair: (pair[0] in gone, called[pair[0]], pair[0]))
     }
-
-
-GENERATOR = f"perfvcs {__version__}"
 
 
 class Templates:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 
 NORMAL = 1.482602218505602  # standard deviations in a median distance from the middle, of normal values: 1 / Phi^-1(3/4)
+SHORT_ROW = 32  # values
+NORMAL_DEGREES = 1e9  # degrees of freedom from which Student's t is the normal distribution to double precision
 
 
 def medians(values: NDArray[np.float64], group: NDArray[np.intp], groups: int) -> NDArray[np.float64]:
@@ -49,10 +51,6 @@ def interval(values: ArrayLike, confidence: float = 0.99) -> Interval:
     found = moments(values)
     mean = combine(found.mean, [found.variance / np.shape(values)[1]], [found.df], confidence)
     return Interval(found.mean, mean.low, mean.high)
-
-
-SHORT_ROW = 32  # values
-NORMAL_DEGREES = 1e9  # degrees of freedom from which Student's t is the normal distribution to double precision
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 
 
 PRIOR = 1.0  # variance of the expected size of a change, in standard deviations of a pair
+PAIRS = 30
+FIRST_PAIRS = 5  # pairs: fewer have no distribution worth the name
+EARLY = 0.001
+FINAL = 0.0095
 
 
 @dataclass(frozen=True)
@@ -61,12 +65,6 @@ def t_mixture(first: ArrayLike, second: ArrayLike, confidence: float = 0.99, pri
     half = np.where(varies, bound, 0.0 if limit < c else np.inf)
     half = np.where(known, np.where(varies & np.isfinite(half), half * np.where(varies, error, 1.0), half), np.inf)
     return EValue(mean, estimate - half, estimate + half, np.where(known, e, np.nan))
-
-
-PAIRS = 30
-FIRST_PAIRS = 5  # pairs: fewer have no distribution worth the name
-EARLY = 0.001
-FINAL = 0.0095
 
 
 def schedule(pairs: int = PAIRS) -> tuple[int, ...]:

@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
+FEWEST_SETTLING = 5  # pairs; fewer settle nothing
+# p up to which a period effect is removed: at .01, five pairs without one would be called changed in 1.2 % of cases.
+EVIDENT_SHARE = 0.003
+ORDER_RATIO = 3  # with so many pairs, one in the rarer order is enough for its mean
+
 
 def hotelling(first: ArrayLike, second: ArrayLike, *, paired: bool = False, lost: int = 0) -> NDArray[np.float64]:
     """The p of equal means of two samples of the shapes (groups, m, 2) and (groups, k, 2); shape (groups,).
@@ -69,12 +74,6 @@ def _test(
     two, one = f_tail(squares * degrees / (2 * max(free, 1)), 2, degrees), f_tail(squares, 1, max(free, 1.0))
     p = np.where(dimensions == 2, two, np.where(dimensions == 1, one, 1.0))
     return np.where(known & (free > 1), np.where(elsewhere, 0.0, p), np.nan)
-
-
-FEWEST_SETTLING = 5  # pairs; fewer settle nothing
-# p up to which a period effect is removed: at .01, five pairs without one would be called changed in 1.2 % of cases.
-EVIDENT_SHARE = 0.003
-ORDER_RATIO = 3  # with so many pairs, one in the rarer order is enough for its mean
 
 
 @dataclass(frozen=True)

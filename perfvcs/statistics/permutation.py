@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 
 MOST_RANKED_PAIRS = 200  # pairs: their 20,100 means are still cheap, and nobody measures more
+ARRANGEMENTS = 10_000
+MOST_ARRANGEMENTS = 20_000  # arrangements that are still enumerated
+CHUNK_ARRANGEMENTS = 4_000_000  # arrangements x groups held at once
 
 
 def signed_rank(first: ArrayLike, second: ArrayLike, confidence: float = 0.99) -> Difference:
@@ -116,11 +119,6 @@ def _distribution(ranks: tuple[int, ...]) -> NDArray[np.float64]:
         chances[rank : rank + reached + 1] += shifted / 2
         reached += rank
     return chances
-
-
-ARRANGEMENTS = 10_000
-MOST_ARRANGEMENTS = 20_000  # arrangements that are still enumerated
-CHUNK_ARRANGEMENTS = 4_000_000  # arrangements x groups held at once
 
 
 def two_sample(first: ArrayLike, second: ArrayLike, seed: int = 0) -> NDArray[np.float64]:

@@ -22,6 +22,8 @@ FEWEST_VALUES = 3
 MOST_VALUES = 5000  # with more values, the p of the test is no longer exact enough to report
 SIGNIFICANCE = 0.05
 SMALLEST_NUMBER = 1e-300  # 1/x of less is beyond a float
+EXACT = 30  # up to this many values per side, the exact distribution is used
+CHUNK_DIFFERENCES = 4_000_000  # differences held at once
 
 
 @dataclass(frozen=True)
@@ -82,10 +84,6 @@ def normality(values: ArrayLike) -> Normality:
             found = stats.shapiro(rows, axis=1)
             w[name][known], p[name][known] = found.statistic, found.pvalue
     return Normality(w, p)
-
-
-EXACT = 30  # up to this many values per side, the exact distribution is used
-CHUNK_DIFFERENCES = 4_000_000  # differences held at once
 
 
 @dataclass(frozen=True)

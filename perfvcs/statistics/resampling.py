@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 DRAWS = 10_000
 LARGEST_CHUNK = 2_000_000  # measurements held at once
 LARGEST_VALUE = 1e300
+RESAMPLINGS = 100
+SAMPLE_SHARE = 0.75
+CHUNK_MEASUREMENTS = 500_000  # measurements held at once
 
 
 @dataclass(frozen=True)
@@ -78,11 +81,6 @@ def _means(rng: np.random.Generator, runs: Runs, draws: int) -> NDArray[np.float
         inside = np.arange(width) < counts
         found.append((np.where(inside, drawn, 0.0).sum(axis=2) / counts[:, :, 0]).mean(axis=1))
     return np.concatenate(found)
-
-
-RESAMPLINGS = 100
-SAMPLE_SHARE = 0.75
-CHUNK_MEASUREMENTS = 500_000  # measurements held at once
 
 
 @dataclass(frozen=True)

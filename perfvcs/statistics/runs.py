@@ -12,6 +12,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
+POINT = 1.959963984540054  # of the normal distribution, 95 % two-sided
+FINEST = 1e-6  # share of the smallest value above 0: a finer step is none that matters
+ROUNDING = 1e-7  # share of it that conversions between units may leave, or
+EXACT_SHARE = 1e-12  # of the largest value
+ITERATIONS = 10_000
+SAMPLE_SHARE = 0.75
+CHUNK_NUMBERS = 2_000_000  # random numbers held at once
+
 
 @dataclass(frozen=True)
 class Runs:
@@ -52,9 +60,6 @@ def stack(runs: Sequence[ArrayLike]) -> Runs:
     if not np.isfinite(values).all():
         raise ValueError("measurements must be finite")
     return Runs(values, counts)
-
-
-POINT = 1.959963984540054  # of the normal distribution, 95 % two-sided
 
 
 @dataclass(frozen=True)
@@ -117,11 +122,6 @@ def autocorrelation(values: ArrayLike, lags: int = 10) -> Autocorrelation:
     return Autocorrelation(found, n)
 
 
-FINEST = 1e-6  # share of the smallest value above 0: a finer step is none that matters
-ROUNDING = 1e-7  # share of it that conversions between units may leave, or
-EXACT_SHARE = 1e-12  # of the largest value
-
-
 def step(values: Collection[float]) -> float:
     """The greatest step that all ``values`` are multiples of, in their unit: the tick of a clock, or the last digit that a tool prints.
 
@@ -144,11 +144,6 @@ def step(values: Collection[float]) -> float:
                 return 0.0
             found, rest = rest, abs(remainder(found, rest))
     return found
-
-
-ITERATIONS = 10_000
-SAMPLE_SHARE = 0.75
-CHUNK_NUMBERS = 2_000_000  # random numbers held at once
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,19 @@ if TYPE_CHECKING:
 
 # p up to which hosts evidently differ; with a larger one, more comparisons over hosts that agree would be left open
 EVIDENT = 0.05
+CLIPPED = 2.0  # percent at either end that are outliers for the slope
+STEEPEST = 1.5  # on logarithmic scales; in proportion is 1
+SEVERAL = 8  # executions
+FAR_ERRORS = 4.0  # standard errors by which the sides' means do not differ by chance
+UNMOVED = 1e-6  # standard deviation of the covariate's logarithm below which it says nothing
+FEWEST_SESSIONS = 5  # sessions of a history from which a variance is believed
+CLIP = 2.5  # standard deviations beyond which a step of the history counts as a change of the code
+CONSISTENT = 0.97756  # mean of min(z^2, CLIP^2) of a standard normal z
+# Of the variance that 4 to 9 normal steps keep without the largest, simulated.
+SHARES = (0.565, 0.604, 0.634, 0.658, 0.678, 0.697)
+USED = 0.6  # degrees of freedom per difference of neighbours: they overlap, and clipping costs some
+AA_POINT = 1.96
+AA_FEWEST = 3
 
 
 @dataclass(frozen=True)
@@ -66,13 +79,6 @@ def over(difference: Difference, gaps: NDArray[np.float64], hosts: Sequence[int]
     alone = combine(difference.estimate, [outside * (counts**2).sum() / (n**2 * per_host)], degrees[:1], confidence)
     found = chosen((variance > 0) & (wide.error > difference.error), wide, difference)
     return OverHosts(chosen(p <= EVIDENT, alone, found), effects, p)
-
-
-CLIPPED = 2.0  # percent at either end that are outliers for the slope
-STEEPEST = 1.5  # on logarithmic scales; in proportion is 1
-SEVERAL = 8  # executions
-FAR_ERRORS = 4.0  # standard errors by which the sides' means do not differ by chance
-UNMOVED = 1e-6  # standard deviation of the covariate's logarithm below which it says nothing
 
 
 def adjusted(value: ArrayLike, covariate: ArrayLike, cell: ArrayLike, execution: ArrayLike) -> NDArray[np.float64]:
@@ -167,16 +173,6 @@ def _logarithmic_mean(first: NDArray[np.float64], second: NDArray[np.float64], r
     quotient = (second - first) / np.where(near, 1.0, ratio)
     mean: NDArray[np.float64] = np.where(near, np.sqrt(first * second) * (1 + ratio**2 / 24), quotient)
     return mean
-
-
-FEWEST_SESSIONS = 5  # sessions of a history from which a variance is believed
-CLIP = 2.5  # standard deviations beyond which a step of the history counts as a change of the code
-CONSISTENT = 0.97756  # mean of min(z^2, CLIP^2) of a standard normal z
-# Of the variance that 4 to 9 normal steps keep without the largest, simulated.
-SHARES = (0.565, 0.604, 0.634, 0.658, 0.678, 0.697)
-USED = 0.6  # degrees of freedom per difference of neighbours: they overlap, and clipping costs some
-AA_POINT = 1.96
-AA_FEWEST = 3
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
+LARGE_DF = 300.0  # degrees of freedom from which Hill's expansion is used
+FEW_VALUES = 64  # values that are faster one by one than in arrays: of one 20 times, of 64 twice
+PRECISION = 1e-15
+MOST_ROUNDS = 200
+SERIES_TERMS = 100
+TINY = 1e-300
+
 
 def f_tail(f: ArrayLike, above: ArrayLike, below: ArrayLike) -> NDArray[np.float64]:
     """The chance of a value above ``f`` >= 0 with ``above`` (1 or 2) and ``below`` > 0 degrees of freedom; broadcast, NaN stays.
@@ -23,14 +30,6 @@ def f_tail(f: ArrayLike, above: ArrayLike, below: ArrayLike) -> NDArray[np.float
     sure = np.where(np.isfinite(ratio), ratio, 0.0)
     chance = np.where(one == 1, two_sided(np.sqrt(sure), df), np.exp(-df / 2 * np.log1p(2 * sure / df)))
     return np.where(np.isfinite(ratio), chance, np.where(np.isnan(ratio), np.nan, 0.0))
-
-
-LARGE_DF = 300.0  # degrees of freedom from which Hill's expansion is used
-FEW_VALUES = 64  # values that are faster one by one than in arrays: of one 20 times, of 64 twice
-PRECISION = 1e-15
-MOST_ROUNDS = 200
-SERIES_TERMS = 100
-TINY = 1e-300
 
 
 def two_sided(t: ArrayLike, df: ArrayLike) -> NDArray[np.float64]:

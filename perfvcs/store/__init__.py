@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 STORE_FORMAT = b"perfvcs-store/1\n"
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 MAX_PATH = 4096
+_Changes = Callable[[str, Import], dict[str, str | None]]  # what a commit of the store becomes, by paths: a blob, None for none
 
 
 class BlobChange(NamedTuple):
@@ -39,9 +40,6 @@ class BlobChange(NamedTuple):
     path: str
     old: str | None
     new: str | None
-
-
-_Changes = Callable[[str, Import], dict[str, str | None]]  # what a commit of the store becomes, by paths: a blob, None for none
 
 
 class Store:

@@ -31,6 +31,16 @@ CAUSES = (  # what git says -> what it was
     ("Read-only file system", errno.EROFS),
     ("permission denied|insufficient permission", errno.EACCES),
 )
+OURS = "perfvcs-write.lock", "perfvcs-gc.lock"
+STALE = 10.0  # seconds; git holds a branch's lock for milliseconds, so an older one was left by a killed process
+# seconds that a writer keeps trying against those who do not take our lock, such as `git push` into the store
+WRITER_PATIENCE = 120.0
+LOCK_EXISTS = r"\.lock': File exists"  # in what git says
+PACKING_AT_MOST = 12 * 3600.0  # seconds after which git takes no notice of a gc.pid
+OUR_MARK = "perfvcs"  # behind the process and the host in a gc.pid; git does not read so far
+SOMEBODY = 1  # a process that always lives
+STALE_FILE = 3600.0  # seconds after which a half-written pack no longer has a writer
+CROWDED_OBJECTS, CROWDED_PACKS = 6700, 50  # from here packing is worth its time, as in git itself
 
 
 class Unwritable(PerfError):
@@ -64,16 +74,6 @@ def explain(path: Path, error: GitFailed) -> NoReturn:
 def says(error: GitFailed, pattern: str) -> bool:
     """Whether git said this; its newer versions begin messages with small letters."""
     return re.search(pattern, str(error), re.IGNORECASE) is not None
-
-
-OURS = "perfvcs-write.lock", "perfvcs-gc.lock"
-STALE = 10.0  # seconds; git holds a branch's lock for milliseconds, so an older one was left by a killed process
-# seconds that a writer keeps trying against those who do not take our lock, such as `git push` into the store
-WRITER_PATIENCE = 120.0
-LOCK_EXISTS = r"\.lock': File exists"  # in what git says
-PACKING_AT_MOST = 12 * 3600.0  # seconds after which git takes no notice of a gc.pid
-OUR_MARK = "perfvcs"  # behind the process and the host in a gc.pid; git does not read so far
-SOMEBODY = 1  # a process that always lives
 
 
 class Contended(PerfError):
@@ -207,10 +207,6 @@ def break_stale(path: Path) -> None:
             with contextlib.suppress(FileNotFoundError):
                 if time.time() - lock.lstat().st_mtime > STALE:
                     lock.unlink()
-
-
-STALE_FILE = 3600.0  # seconds after which a half-written pack no longer has a writer
-CROWDED_OBJECTS, CROWDED_PACKS = 6700, 50  # from here packing is worth its time, as in git itself
 
 
 def crowded(path: Path) -> bool:

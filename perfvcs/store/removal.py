@@ -19,6 +19,11 @@ from perfvcs.system.foreign import UNDECODABLE
 
 PROFILE_PATH = re.compile(r"([0-9a-f]{2})/(\1(?:[0-9a-f]{38}|[0-9a-f]{62}))/([a-z0-9][a-z0-9._-]*-([0-9a-f]{12})\.json)")
 MAX_FOLDED = 40
+REMOVED_FOLDER = "removed"  # in the store's tree, with the paths of profiles below it
+FORMAT = "perfvcs-removal/1"
+LARGEST_REMOVAL = 1024  # of a removal's document: `git fetch` brings files of up to this size at once
+MOST_TIMES = 1000
+NAME_BYTES = 150  # bytes of a name, and of a reason
 
 
 class Damaged(PerfError):
@@ -80,13 +85,6 @@ def damaged(path: str, reason: str) -> Damaged:
         f"the stored profile {path!a:.250} is damaged: {reason}; `perf fsck` lists all damage, `perf rm` removes a profile",
         reason,
     )
-
-
-REMOVED_FOLDER = "removed"  # in the store's tree, with the paths of profiles below it
-FORMAT = "perfvcs-removal/1"
-LARGEST_REMOVAL = 1024  # of a removal's document: `git fetch` brings files of up to this size at once
-MOST_TIMES = 1000
-NAME_BYTES = 150  # bytes of a name, and of a reason
 
 
 class Removal(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

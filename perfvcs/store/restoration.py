@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 
 DOCUMENTS_PER_READ = 5000  # documents that are read through one git process
+KEPT_AS = "DAMAGED_HEAD"  # of the damaged state; like ORIG_HEAD no branch, which git could not pack
+MADE_AS = "refs/restored/tip"
+MOST_ENDS = 20  # ends of histories that are looked at, newest first: writers that were overtaken leave some
 
 
 class Problem(NamedTuple):
@@ -69,11 +72,6 @@ def _of_objects(store: Store, git: Bare, tip: str) -> str:
         except GitFailed as error:
             return str(error)
     return ""
-
-
-KEPT_AS = "DAMAGED_HEAD"  # of the damaged state; like ORIG_HEAD no branch, which git could not pack
-MADE_AS = "refs/restored/tip"
-MOST_ENDS = 20  # ends of histories that are looked at, newest first: writers that were overtaken leave some
 
 
 class WholeState(NamedTuple):

@@ -28,6 +28,16 @@ for signal in TERM KILL KILL KILL KILL KILL; do
     sleep 0.2
 done
 """
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+FEWEST_ITEMS = 16  # for which forks are worth it
+FORK_ROUNDS = 64  # in which the forks take the items: fewer would leave one of them waiting at the end, more cost a message each
+TRIAL_SECONDS = 0.05  # of the processor for work in this process, which show how long the rest would take
+WORTH_SECONDS = (
+    0.5  # of work that is left: two forks save half of it, and take a tenth of a second themselves, in a large process more
+)
+DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
+_assigned: list[Callable[[int], Any]] = []  # in a fork: the work on the item with a number
 
 
 @contextmanager
@@ -71,20 +81,6 @@ def _restore(before: str | None) -> None:
         os.environ.pop(MARKER, None)
     else:
         os.environ[MARKER] = before
-
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-
-FEWEST_ITEMS = 16  # for which forks are worth it
-FORK_ROUNDS = 64  # in which the forks take the items: fewer would leave one of them waiting at the end, more cost a message each
-TRIAL_SECONDS = 0.05  # of the processor for work in this process, which show how long the rest would take
-WORTH_SECONDS = (
-    0.5  # of work that is left: two forks save half of it, and take a tenth of a second themselves, in a large process more
-)
-DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
-
-_assigned: list[Callable[[int], Any]] = []  # in a fork: the work on the item with a number
 
 
 def shared(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:

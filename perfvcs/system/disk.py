@@ -17,6 +17,8 @@ from perfvcs.errors import PerfError
 
 # what opening and naming a file without a name end with where the file system knows no such files, or no second names
 UNSUPPORTED = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.EPERM, errno.EMLINK, errno.ENOSYS)
+OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO is opened at once, and refused
+IN_THE_WAY = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ENOTDIR)
 
 
 def write(path: Path, content: bytes | mmap, mode: int | None = None) -> None:
@@ -98,10 +100,6 @@ def _fill(number: int, content: bytes | mmap, mode: int | None) -> None:
         view = view[os.write(number, view) :]
     if mode is not None:
         os.fchmod(number, mode)
-
-
-OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO is opened at once, and refused
-IN_THE_WAY = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ENOTDIR)
 
 
 class NotPlain(PerfError):

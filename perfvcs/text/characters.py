@@ -21,6 +21,12 @@ JOINING = re.compile(
 )
 FORMULA = re.compile(r"'*[=+\-@\t\r\n]")  # the beginning of what a spreadsheet computes, behind any apostrophes
 ISOLATED = ("\u2068", "\u2069")  # first strong isolate, pop: a right-to-left name does not reorder its neighbours
+HEIGHTS = "▁▂▃▄▅▆▇█"
+ASCII_INK = "_.-=+*#@"  # rising ink, for terminals without the blocks
+MISSING_VALUE = " "
+COLUMNS = 80  # of a terminal, where nothing says otherwise; all reports are written for it
+BRAILLE = 0x2800
+ASCII_SIGNS = str.maketrans("┤│└┬─┼━├┃░▲▼◆○●✕–✓□■×…·←→±²⁻", "+|+--+=+|:^v*o@x-v#*x~.<>~2-")
 
 
 def shorten(name: str, width: int = 48) -> str:
@@ -122,11 +128,6 @@ def armed(text: str) -> str:
     return text[1:] if text.startswith("'") and FORMULA.match(text) else text
 
 
-HEIGHTS = "▁▂▃▄▅▆▇█"
-ASCII_INK = "_.-=+*#@"  # rising ink, for terminals without the blocks
-MISSING_VALUE = " "
-
-
 def sparkline(values: Sequence[float | None], *, width: int | None = None, plain: bool = False, least: float = 0.02) -> str:
     """One character per value, lowest to highest; None and what is not finite is a gap.
 
@@ -180,11 +181,6 @@ def source_lines(text: str, *, ends: bool = False) -> list[str]:
     if ends:
         parts = [f"{part}\n" for part in parts]
     return [*parts, last] if last else parts
-
-
-COLUMNS = 80  # of a terminal, where nothing says otherwise; all reports are written for it
-BRAILLE = 0x2800
-ASCII_SIGNS = str.maketrans("┤│└┬─┼━├┃░▲▼◆○●✕–✓□■×…·←→±²⁻", "+|+--+=+|:^v*o@x-v#*x~.<>~2-")
 
 
 def columns(text: str) -> int:

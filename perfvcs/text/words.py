@@ -14,6 +14,9 @@ Name = TypeVar("Name", bound=Hashable)
 METRICS = {"wall": "wall time", "cpu": "CPU time", "maxrss": "peak memory", "run_delay": "run-queue delay"}
 FIRST_METRICS = ("wall", "cpu", "maxrss")
 COUNTED = ("degradation", "improvement")  # words with a plural
+MOST_MATCHES = 8  # candidates that a message lists
+LABEL_CHARACTERS = 60  # characters of a name in a message
+ELLIPSIS = "…"  # what ``shorten`` puts in the middle of a long name
 
 
 def plural(count: int, noun: str, several: str = "") -> str:
@@ -81,11 +84,6 @@ def named(benchmarks: Sequence[tuple[str, str]]) -> list[str]:
     """
     several = ambiguous(benchmarks)
     return [f"{label} ({collector})" if label in several else label for label, collector in benchmarks]
-
-
-MOST_MATCHES = 8  # candidates that a message lists
-LABEL_CHARACTERS = 60  # characters of a name in a message
-ELLIPSIS = "…"  # what ``shorten`` puts in the middle of a long name
 
 
 class Named(NamedTuple):

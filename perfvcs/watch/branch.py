@@ -22,6 +22,11 @@ from perfvcs.system.foreign import UNDECODABLE, content
 WATCH_FOLDER = "watch"  # in .perf
 FETCH_SECONDS = 600.0  # seconds that a remote may take to send what is new
 PROMPT = 30.0  # seconds that it may take to name its main branch
+UNSEEN = 0.05  # weight of a gap in which nothing was found, beside one for each change that may be in it
+CommitSpan = tuple[int, int]  # places of the first and the last commit in which a change may be
+LARGEST_MEMORY_FILE = 1 << 26  # bytes
+MOST_ATTEMPTS = 2  # sessions that a commit gets before it is given up
+MOST_WAITING = 100  # notices; of more, the oldest go
 
 
 @dataclass(frozen=True)
@@ -68,11 +73,6 @@ class Branch:
     def tend(self) -> None:
         """Let git pack what fetching has left, now and not while something is measured."""
         self.project.git("-c", "gc.autoDetach=false", "-c", "maintenance.autoDetach=false", "gc", "--auto", "--quiet")
-
-
-UNSEEN = 0.05  # weight of a gap in which nothing was found, beside one for each change that may be in it
-
-CommitSpan = tuple[int, int]  # places of the first and the last commit in which a change may be
 
 
 @dataclass(frozen=True)
@@ -127,11 +127,6 @@ def _narrowed(before: int, last: int) -> Iterator[tuple[int, float]]:
     for place in range(before + 1, last):
         left = place - before
         yield place, 2 * left * (count - left) / count
-
-
-LARGEST_MEMORY_FILE = 1 << 26  # bytes
-MOST_ATTEMPTS = 2  # sessions that a commit gets before it is given up
-MOST_WAITING = 100  # notices; of more, the oldest go
 
 
 class KnownChange(msgspec.Struct, frozen=True):

@@ -27,6 +27,19 @@ FORMAT = "perfvcs-watch/1"
 MOST_CHANGES = 50  # changes in one notice
 
 ChangeNumbers = tuple[int, int]  # of a series, and of the change among its findings
+SECRET = "PERFVCS_WEBHOOK_SECRET"
+TRIES = 4
+FIRST_WAIT = 1.0  # seconds; twice as long after each further try
+LONGEST_WAIT = 30.0  # seconds, also where the other side asks for more
+TRY_SECONDS = 10.0  # seconds of one try
+READ = 1024  # bytes of an answer
+PASSING = {408, 425, 429}  # statuses below 500 after which another try may help
+WEB_ADDRESS = re.compile(r"[!-~]+")  # characters of an address
+MAIL_ADDRESS = re.compile(
+    r"[A-Za-z0-9._%+=][A-Za-z0-9._%+=-]*(@[A-Za-z0-9][A-Za-z0-9.-]*)?"
+)  # a name alone is one on this machine
+SENDMAIL_FOLDERS = "/usr/sbin:/usr/lib:/usr/local/sbin"  # where sendmail is, as a rule not on PATH
+SENDING_SECONDS = 60  # seconds
 
 
 def changes(contents: Contents) -> list[KnownChange]:
@@ -88,16 +101,6 @@ def text(notice: dict[str, Any]) -> str:
         lines += [f"  {one['url']}"] if one["url"] else []
     lines += [f"and {notice['more']} more"] if notice["more"] else []
     return "\n".join([*lines, "", f"`perf history` at {notice['tip'][:10]} shows them.", ""])
-
-
-SECRET = "PERFVCS_WEBHOOK_SECRET"
-TRIES = 4
-FIRST_WAIT = 1.0  # seconds; twice as long after each further try
-LONGEST_WAIT = 30.0  # seconds, also where the other side asks for more
-TRY_SECONDS = 10.0  # seconds of one try
-READ = 1024  # bytes of an answer
-PASSING = {408, 425, 429}  # statuses below 500 after which another try may help
-WEB_ADDRESS = re.compile(r"[!-~]+")  # characters of an address
 
 
 class NotDelivered(PerfError):
@@ -208,13 +211,6 @@ def signature(secret: bytes, document: bytes) -> str:
 def _asked(header: str | None) -> float:
     """The seconds that a Retry-After asks for; 0 where it names a date, or nothing."""
     return float(header) if header and re.fullmatch(r"\d{1,6}", header) else 0.0
-
-
-MAIL_ADDRESS = re.compile(
-    r"[A-Za-z0-9._%+=][A-Za-z0-9._%+=-]*(@[A-Za-z0-9][A-Za-z0-9.-]*)?"
-)  # a name alone is one on this machine
-SENDMAIL_FOLDERS = "/usr/sbin:/usr/lib:/usr/local/sbin"  # where sendmail is, as a rule not on PATH
-SENDING_SECONDS = 60  # seconds
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,18 @@ if TYPE_CHECKING:
 
     from perfvcs.collectors.complexity.calls import Calls
 
+HEADER_BYTES = 16  # bytes
+FIELDS = [
+    ("function", "<u4"), ("thread", "<u4"), ("number", "<u8"), ("size", "<f8"), ("duration", "<f8"), ("cost", "<f8"), ("rate", "<f8"),
+]  # fmt: skip
+MAX_FILES = 10_000
+MOST_CALLS = 2.0**62  # numbers that files claim may add up to any
+MAX_RECORDS = 5_000_000  # 240 MB
+MAGIC, VERSION = b"PVCSCALL", 1
+BUCKET, UNFINISHED = 1 << 31, 1 << 30
+LOWEST, HIGHEST = -16, 63  # doublings that have buckets of their own; what is beyond falls into the last
+BUCKETS = 3 + 4 * (HIGHEST - LOWEST + 1)
+
 
 def one_sample(group: NDArray[np.int64], rate: NDArray[np.float64], keep: int) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Which rows stay, at most ``keep`` per group, and for how many calls each row that stays stands.
@@ -46,19 +58,6 @@ def one_sample(group: NDArray[np.int64], rate: NDArray[np.float64], keep: int) -
     kept[order] = stays[order] & (np.arange(len(group)) - np.repeat(first, count) < keep)
     even = (least == largest) & (count <= keep)  # not summed and divided again, which would round
     return kept, np.where(even[group], rate, (total / np.bincount(group[kept]))[group])
-
-
-MAGIC, VERSION = b"PVCSCALL", 1
-HEADER_BYTES = 16  # bytes
-FIELDS = [
-    ("function", "<u4"), ("thread", "<u4"), ("number", "<u8"), ("size", "<f8"), ("duration", "<f8"), ("cost", "<f8"), ("rate", "<f8"),
-]  # fmt: skip
-BUCKET, UNFINISHED = 1 << 31, 1 << 30
-LOWEST, HIGHEST = -16, 63  # doublings that have buckets of their own; what is beyond falls into the last
-BUCKETS = 3 + 4 * (HIGHEST - LOWEST + 1)
-MAX_FILES = 10_000
-MOST_CALLS = 2.0**62  # numbers that files claim may add up to any
-MAX_RECORDS = 5_000_000  # 240 MB
 
 
 class Interrupted(CollectError):

@@ -23,6 +23,9 @@ RECORDING_CURE = (
     "perfvcs gives these flags to the commands of build through compilers on PATH; where a build names its compiler by its path, write "
     "{cflags} behind it"
 )
+HOOK = b"__fentry__"
+ENDBR = b"\xf3\x0f\x1e\xfa"
+LARGEST_ELF = 1 << 31  # bytes of a file; debug information of the largest browsers is of that order
 
 
 class Unresolved(CollectError):
@@ -46,11 +49,6 @@ def reading(path: Path) -> Iterator[None]:
     except (*damage, AssertionError, RecursionError, OverflowError, MemoryError, OSError) as error:
         said = "".join(character if character.isprintable() else "?" for character in f"{type(error).__name__}: {error}")[:200]
         raise Unresolved(f"complexity: the debug information of {path} cannot be read ({said}): build it again") from error
-
-
-HOOK = b"__fentry__"
-ENDBR = b"\xf3\x0f\x1e\xfa"
-LARGEST_ELF = 1 << 31  # bytes of a file; debug information of the largest browsers is of that order
 
 
 class _Segment(NamedTuple):

@@ -34,6 +34,14 @@ if TYPE_CHECKING:
 MAGIC, VERSION = b"PVCSFECF", 1
 OUTERMOST, PATCH = 1, 2
 NONE = 0xFFFFFFFF
+ENGINE = "fentry/1"
+FENTRY_VARIABLE = "PERFVCS_FENTRY"
+OPTIONS = ("-mgeneral-regs-only", "-ldl", "-lpthread")
+GLANCE = 4  # calls kept per function and bucket if all functions are recorded
+ROUGH = 0.5  # of the time between begin and end; what is left of less is doubtful
+SMALLEST_SHARE = 0.001  # of the time of the slowest; functions below it are not proposed
+BinaryIdentity = tuple[str, int, int, int, int]  # path, device, inode, size, time
+_found: dict[tuple[object, ...], TraceSelection] = {}
 
 
 def write(path: Path, selection: TraceSelection, *, outermost: bool, keep: int) -> None:
@@ -57,16 +65,6 @@ def write(path: Path, selection: TraceSelection, *, outermost: bool, keep: int) 
     )  # fmt: skip
     packed = [struct.pack("<HHIq", step.code, step.argument, step.width, step.value) for step in steps]
     path.write_bytes(b"".join([head, *objects, *sites, *nops, *packed]))
-
-
-ENGINE = "fentry/1"
-FENTRY_VARIABLE = "PERFVCS_FENTRY"
-OPTIONS = ("-mgeneral-regs-only", "-ldl", "-lpthread")
-GLANCE = 4  # calls kept per function and bucket if all functions are recorded
-ROUGH = 0.5  # of the time between begin and end; what is left of less is doubtful
-SMALLEST_SHARE = 0.001  # of the time of the slowest; functions below it are not proposed
-
-BinaryIdentity = tuple[str, int, int, int, int]  # path, device, inode, size, time
 
 
 def record(run: Run, request: RecordingRequest) -> Calls:
@@ -125,9 +123,6 @@ def _selected(files: tuple[BinaryIdentity, ...], run: Run, request: RecordingReq
         if not further:
             raise
         return _select(files + further, request.functions)
-
-
-_found: dict[tuple[object, ...], TraceSelection] = {}
 
 
 def _discovered(files: tuple[BinaryIdentity, ...], run: Run, request: RecordingRequest, preloaded: Path) -> TraceSelection:

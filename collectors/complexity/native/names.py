@@ -24,6 +24,8 @@ SIZE_NAMES = [
     re.compile(r"order|degree|dim|rows|cols|height|depth|m|k", re.IGNORECASE),
 ]
 CAPACITIES = re.compile(r"cap|alloc|max|elem_?size|item_?size|type_?size|obj_?size|stride|bytes_per", re.IGNORECASE)
+IN_FILE = re.compile(r"(?P<file>[^:()<>]+\.[A-Za-z+]{1,4}):(?!:)(?P<name>.+)")
+BESIDE_FILE = re.compile(r"(?P<name>.*\S)\s+\((?P<file>[^:()<>]+\.[A-Za-z+]{1,4})\)")
 
 
 def guess(function: BinaryFunction, fits: Callable[[Steps], bool] = bool) -> str | None:
@@ -97,10 +99,6 @@ def _flat(type_: Type, depth: int) -> list[Member]:
         elif not one.base:
             found.append(one)
     return found
-
-
-IN_FILE = re.compile(r"(?P<file>[^:()<>]+\.[A-Za-z+]{1,4}):(?!:)(?P<name>.+)")
-BESIDE_FILE = re.compile(r"(?P<name>.*\S)\s+\((?P<file>[^:()<>]+\.[A-Za-z+]{1,4})\)")
 
 
 def chosen(name: str, everything: Sequence[BinaryFunctions]) -> list[BinaryFunction]:

@@ -23,6 +23,7 @@ SCRIPT_BYTES = 1 << 16  # bytes of a script
 MOST_FILES = 20_000  # below the project's folder
 SANITIZERS = ("libasan.", "libtsan.", "libhwasan.")
 SKIPPED = (".git", ".perf", ".hg", "node_modules", "__pycache__")
+MOST_AUTOMATIC = 20_000  # functions of a program that are considered
 
 
 def programs(run: Run) -> list[Path]:
@@ -158,9 +159,6 @@ def _not_built(run: Run, programs: list[Elf]) -> str:
     if len(own) == 1 and elf.stripped and elf.refers:
         return f"complexity: {elf.path} is stripped, its functions cannot be found: build it without -s and do not strip it"
     return f"complexity: {elf.path} was not compiled with {' '.join(COMPILER_FLAGS)}: {RECORDING_CURE}"
-
-
-MOST_AUTOMATIC = 20_000  # functions of a program that are considered
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,17 @@ from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import Run
 
 SLOW_RECORDING = "calls are recorded in Python, which takes longer"
+FUNCTION_NAME = re.compile(r"(?P<module>[\w.]+):(?P<name>[\w.<>]+)(?:@(?P<line>[1-9]\d{0,8}))?")
+MAX_BYTES = 1 << 20  # of one file
+MAX_FILES = 10_000
+LONGEST_FIELD = 4096  # characters of a field
+SEPARATOR, END = "\x1f", "\x1e"
 
 
 def compiled_recorder(run: Run) -> tuple[list[tuple[str, Path]], str | None]:
     """The compiled recorder with the tag of the interpreters that can load it, in a list that is empty where there is none; and why."""
     modules, reason = extension(run, inside.COMPLEXITY_INSIDE / "tracer.c")
     return modules, f"{SLOW_RECORDING}: {reason}" if reason else None
-
-
-FUNCTION_NAME = re.compile(r"(?P<module>[\w.]+):(?P<name>[\w.<>]+)(?:@(?P<line>[1-9]\d{0,8}))?")
 
 
 @dataclass(frozen=True)
@@ -66,12 +68,6 @@ class FunctionLocation:
             if "\x1e" in function.size or "\x1f" in function.size:
                 raise UsageError(f"complexity: the size of {function.name} has control characters: remove them")
         return cls(found["module"], found["name"], int(found["line"] or 0), function.size)
-
-
-SEPARATOR, END = "\x1f", "\x1e"
-MAX_BYTES = 1 << 20  # of one file
-MAX_FILES = 10_000
-LONGEST_FIELD = 4096  # characters of a field
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,9 @@ from perfvcs.system.foreign import content
 
 MAX_SOURCE = 16 << 20  # bytes of a module that is read for its names
 MAIN = "__main__"
+TRIED_PER_WANTED = 3  # times as many functions are tried as are wanted, since some have no size
+# What was found in this process, by folder and command: the executions of one job record the same functions.
+_found: dict[tuple[Path, tuple[str, ...], int], list[FunctionLocation]] = {}
 
 
 def check_defined(places: Sequence[FunctionLocation], notes: RecorderNotes) -> None:
@@ -116,12 +119,6 @@ def _guessed(function: FunctionLocation, guesses: dict[str, bool], without: int,
             f"{function.uid}: its size was guessed as {texts}, and could be another: write {function.uid}={next(iter(guesses))} to fix it"
         ]
     return []
-
-
-TRIED_PER_WANTED = 3  # times as many functions are tried as are wanted, since some have no size
-
-# What was found in this process, by folder and command: the executions of one job record the same functions.
-_found: dict[tuple[Path, tuple[str, ...], int], list[FunctionLocation]] = {}
 
 
 def discover(

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 
 
 FEWEST_CONFIRMING = 5  # pairs, below which they have fewer degrees of freedom than they save variance
+SMALLEST_MULTIPLE = 10.0
+FEWEST_IN_A_ROW = 3  # sizes in a row: a pause of the machine hits one
+SHARE_OF_SIZES = 0.75  # of the sizes there must show it
+TENTH = 10
+ORDER_R2 = 0.98  # r2 from which the order of a model is named
+FARTHER = 1.25  # times as far from the values as its own model must be what an added error explains: that has more coefficients,
+SMALLEST_SHARE = 0.001  # and by this share of the values, or it is rounding
 
 
 def borne_out(sides: Sides, error: Callable[[Floats], Floats]) -> float:
@@ -44,12 +51,6 @@ def borne_out(sides: Sides, error: Callable[[Floats], Floats]) -> float:
     paired = sides.case.chosen.paired and len(first) >= FEWEST_CONFIRMING
     p = float((difference.paired if paired else difference.welch)(first[None], second[None], None).p[0])
     return p if np.isfinite(p) else 0.0
-
-
-SMALLEST_MULTIPLE = 10.0
-FEWEST_IN_A_ROW = 3  # sizes in a row: a pause of the machine hits one
-SHARE_OF_SIZES = 0.75  # of the sizes there must show it
-TENTH = 10
 
 
 class _Range(NamedTuple):
@@ -102,11 +103,6 @@ def _ranges(lines: ExecutionLines) -> _Ranges:
         np.maximum.at(high, place, value)
         sides.append(_Range(low, high))
     return _Ranges(both, *sides)
-
-
-ORDER_R2 = 0.98  # r2 from which the order of a model is named
-FARTHER = 1.25  # times as far from the values as its own model must be what an added error explains: that has more coefficients,
-SMALLEST_SHARE = 0.001  # and by this share of the values, or it is rounding
 
 
 def replaced(fits: FittedCurves, number: int, curve: Curve) -> bool:

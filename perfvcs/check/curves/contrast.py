@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 
 NEGLIGIBLE_SHARE = 1e-9  # a share below is rounding
+FEWEST_CONTRASTED = 5  # executions a side from which offset and slope are tested together
+FAR_ERRORS = 3.0  # standard errors that hardly any difference between sessions has
+ContrastValues = tuple[float, float, float]  # one for each of CONTRAST_COLUMNS
+CONTRAST_COLUMNS = (2, 3, 0)  # the columns of lines: smallest sizes, largest sizes, all sizes
 
 
 class CurveEffect(NamedTuple):
@@ -126,13 +130,6 @@ class EffectCase:
 def _three(values: Iterable[float | None]) -> Three:
     first, second, third = values
     return first, second, third
-
-
-FEWEST_CONTRASTED = 5  # executions a side from which offset and slope are tested together
-FAR_ERRORS = 3.0  # standard errors that hardly any difference between sessions has
-
-ContrastValues = tuple[float, float, float]  # one for each of CONTRAST_COLUMNS
-CONTRAST_COLUMNS = (2, 3, 0)  # the columns of lines: smallest sizes, largest sizes, all sizes
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,13 @@ PER = {
 
 SMALL_COEFFICIENT = 1e-12  # a smaller coefficient, in the metric's unit, is given per thousand
 THOUSANDS = {"linear": (1e3, "per 1,000 elements"), "quadratic": (1e6, "per 1,000 x 1,000 elements")}
+# the relative difference up to which a published rule's "no change" is believed: that of ``relative-error``
+BELIEVED_DIFFERENCE = 0.05
+NO_BOUND = "no bound, since this rule has no interval"
+NO_RATIO = "no relative change: the baseline's mean is not above 0"
+AGREE = 0.05  # coefficients within this share are the same
+CHANGED_SHARE = 0.25
+GRID_POINTS = 201
 
 
 def sentence(kind: str, coefficient: float, unit: str, shape: float | None = None) -> str:
@@ -92,12 +99,6 @@ def _exponent(order: str) -> float | None:
     if order.endswith("^n)"):
         return float(order[2:-3])
     return None
-
-
-# the relative difference up to which a published rule's "no change" is believed: that of ``relative-error``
-BELIEVED_DIFFERENCE = 0.05
-NO_BOUND = "no bound, since this rule has no interval"
-NO_RATIO = "no relative change: the baseline's mean is not above 0"
 
 
 @dataclass(frozen=True)
@@ -186,11 +187,6 @@ def judged(
         reason=f"{reason}; {NO_BOUND}" if word == "inconclusive" else reason,
         gate=word == "degradation" and (found is None or abs(found) >= delta),
     )  # fmt: skip
-
-
-AGREE = 0.05  # coefficients within this share are the same
-CHANGED_SHARE = 0.25
-GRID_POINTS = 201
 
 
 @dataclass(frozen=True)

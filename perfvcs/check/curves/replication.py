@@ -21,6 +21,13 @@ if TYPE_CHECKING:
 MOST_ROUNDS = 3  # of levels and means in turn: each takes most of what the other left
 FEWEST_LEVEL_ROWS = 3  # rows of an execution whose level is taken out
 ROUNDING = 1e-12  # a level this near to 1 is one
+FEWEST_SIZES = 3
+COMMON_SHARE = 0.8  # of either side's rows at sizes that half of the executions of both sides have: the others are left out
+TENTH = 10
+KNOTS = 6  # of the common curve where the executions had sizes of their own
+DISTANCE_ROUNDING = 1e-13  # a distance below this share of the values is their rounding
+# As a share of a curve's mean distance from 0: where it comes nearer, its own distance is not a useful scale.
+LEAST_DISTANCE = 0.1
 
 
 class SizeMeans(NamedTuple):
@@ -75,15 +82,6 @@ def _rows(points: CasePoints) -> _SizeRows:
     weight = np.ones(len(place)) if points.weight is None else points.weight.astype(np.float64)
     count = np.bincount(place, weight).astype(np.float64)
     return _SizeRows(SizeMeans(distinct, np.bincount(place, points.value * weight) / count, count), place, weight)
-
-
-FEWEST_SIZES = 3
-COMMON_SHARE = 0.8  # of either side's rows at sizes that half of the executions of both sides have: the others are left out
-TENTH = 10
-KNOTS = 6  # of the common curve where the executions had sizes of their own
-DISTANCE_ROUNDING = 1e-13  # a distance below this share of the values is their rounding
-# As a share of a curve's mean distance from 0: where it comes nearer, its own distance is not a useful scale.
-LEAST_DISTANCE = 0.1
 
 
 class ExpectedRows(NamedTuple):

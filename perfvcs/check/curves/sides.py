@@ -38,6 +38,7 @@ DOUBTED = ("logarithmic", "linearithmic")  # named only on strong evidence again
 GOOD_R2 = 0.9  # r2 from which a model stands for its values: Stupinsky 2018, 5.1, asks for a "high enough" one
 
 RANGES_APART = "sizes {} to {} and {} to {} do not overlap"
+FEWEST_POSITIVE = 5  # sizes above 0, without which size 0 counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,9 +292,6 @@ def _stacked(parts: Sequence[Sequence[Floats]]) -> tuple[list[Floats], Numbers]:
     group = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
     width = len(parts[0]) if parts else 3
     return [np.concatenate([np.empty(0), *(part[column] for part in parts)]) for column in range(width)], group
-
-
-FEWEST_POSITIVE = 5  # sizes above 0, without which size 0 counts
 
 
 def condense(sides: Sides) -> Sides:

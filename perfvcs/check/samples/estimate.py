@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 EARLIER_SESSIONS = 10  # earlier sessions among which a usual value has some above and some below
 SOME = 2
+VETO = 0.01
+VETO_APART = 0.03  # apart, nobody drew who came first: Welch's p has the level, and the veto is for what fools it altogether
+Shape = tuple[int, ...]  # executions per session
+Order = Literal["mixed", "unknown", "one"]  # who came first: now one, now the other; not known; the same but once at most
 
 
 @dataclass(frozen=True)
@@ -82,12 +86,6 @@ def _judged(means: tuple[float, ...]) -> tuple[NewestValue, int] | None:
         return None
     starts = [step.last if step.word == "drift" else step.place for step in found.steps if step.place < len(means) - 1]
     return found.newest, max([0, *starts])
-
-
-VETO = 0.01
-VETO_APART = 0.03  # apart, nobody drew who came first: Welch's p has the level, and the veto is for what fools it altogether
-Shape = tuple[int, ...]  # executions per session
-Order = Literal["mixed", "unknown", "one"]  # who came first: now one, now the other; not known; the same but once at most
 
 
 class Estimate(msgspec.Struct, frozen=True):

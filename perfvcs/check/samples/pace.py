@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from perfvcs.check.samples.scale import Scaled
     from perfvcs.profile.summary import Measured
 
+DISAGREE = 0.01  # p of the test between hosts, and q over all comparisons, from which each host's result is shown
+MOST_HOSTS = 6  # that a finding lists
+FEWEST_PACED = 8  # executions a side: of fewer the slope is not worth its degree of freedom
+Logs = list[list[float]]  # by session
+
 
 def later(scaled: Scaled) -> list[bool] | None:
     """Whether the target came after the baseline, for each execution in the order of the pair's sessions; None if any is not known.
@@ -32,10 +37,6 @@ def later(scaled: Scaled) -> list[bool] | None:
                 return None
             found.append(second > first)
     return found
-
-
-DISAGREE = 0.01  # p of the test between hosts, and q over all comparisons, from which each host's result is shown
-MOST_HOSTS = 6  # that a finding lists
 
 
 def hosts(pair: Pair) -> tuple[str, ...]:
@@ -60,11 +61,6 @@ def disagreement(scaled: Scaled, result: Estimate, q: float) -> str:
 def _effect(scaled: Scaled, effect: float) -> str:
     relative = scaled.relative(effect)
     return f"{effect:+.3g}" if relative is None else f"{100 * relative:+.1f} %"
-
-
-FEWEST_PACED = 8  # executions a side: of fewer the slope is not worth its degree of freedom
-
-Logs = list[list[float]]  # by session
 
 
 def at_one_pace(pair: Pair) -> Pair:

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 LARGEST_EXPONENT = 700.0  # exp of more is beyond a float
 SQUARABLE = 1e100  # squares of more are
 SEVERAL_DF = 3  # degrees of freedom from which several sessions of the two sides replace a history
+DISTINCT = 3  # values of a side from which it shows the step of its clock without the other one
+CLOCK_STEPS = 4  # of a clock that a delta must have, so that "same" can be seen
+COARSE = "{} of {} cannot show {:.3g} %"
+ALL_EQUAL = "all readings are equal: the clock is too coarse; if the metric is exact, declare it deterministic"
 
 
 class Scaled(msgspec.Struct, frozen=True, dict=True):
@@ -187,12 +191,6 @@ def _variance_of_mean(session: tuple[float, ...]) -> float:
         return 0.0
     centre = fmean(session)
     return sum((value - centre) ** 2 for value in session) / (n - 1) / n
-
-
-DISTINCT = 3  # values of a side from which it shows the step of its clock without the other one
-CLOCK_STEPS = 4  # of a clock that a delta must have, so that "same" can be seen
-COARSE = "{} of {} cannot show {:.3g} %"
-ALL_EQUAL = "all readings are equal: the clock is too coarse; if the metric is exact, declare it deterministic"
 
 
 def finest_step(pair: Pair) -> float:

@@ -35,6 +35,7 @@ BUILD = 24.0  # executions that a build is worth where these vary as much as the
 NEGLIGIBLE = 1e-12  # a variance, by the square of the difference: rounding
 LEAST_BUILD = 2.0  # executions that it is worth at least, or else values that hardly vary lead to a build of every commit
 LIKELIEST = 0.95  # a probability above which a pair of neighbours is not called cheaper
+NEVER = 1e-9  # a probability next to 0
 
 
 @dataclass(frozen=True)
@@ -238,9 +239,6 @@ def _information(doubt: NDArray[np.float64], variance: float) -> NDArray[np.floa
     if variance < NEGLIGIBLE:
         return open_
     return open_ * -np.expm1(-doubt / (2 * variance * np.maximum(open_, 1e-300)))
-
-
-NEVER = 1e-9  # a probability next to 0
 
 
 def together(evidence: Evidence, decision: Decision, count: int) -> list[int]:

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 
 LARGEST_EXPONENT = 700.0  # exp of more is beyond a float
+FEWEST_FOR_OUTLIERS = 8  # residuals: with fewer, what is far off is not known
+OUTLYING = 4.0  # standard deviations: what is farther off is pulled in
+LEAST_CHANCE = 0.1  # that a commit between others that fail runs, for which it is tried
+KNOWN_DEGREES = 10**6  # degrees of freedom of a variance that is known
+OF_PAIR, OF_CANDIDATE = 2.0, 1.5  # variances of bad - good, and of candidate - (good + bad) / 2, for executions of variance 1
 
 
 class Effect(NamedTuple):
@@ -74,13 +79,6 @@ def effect(values: list[float], bisection: Bisection) -> Effect:
     if bisection.outcome.logarithmic:
         ends = [expm1(min(end, LARGEST_EXPONENT)) for end in ends]
     return Effect(ends[0], ends[1], ends[2], len(values))
-
-
-FEWEST_FOR_OUTLIERS = 8  # residuals: with fewer, what is far off is not known
-OUTLYING = 4.0  # standard deviations: what is farther off is pulled in
-LEAST_CHANCE = 0.1  # that a commit between others that fail runs, for which it is tried
-KNOWN_DEGREES = 10**6  # degrees of freedom of a variance that is known
-OF_PAIR, OF_CANDIDATE = 2.0, 1.5  # variances of bad - good, and of candidate - (good + bad) / 2, for executions of variance 1
 
 
 @dataclass

@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 MISSED = 0.05  # culprits that seem not to touch what the benchmark runs: no prior may rule a commit out
 MISLED = 0.05  # ranges in which the stored levels have been moved by something else
 FEWEST_STORED = 3  # levels: with fewer, how much they vary by themselves is not known
+JUMPS = 0.4  # expected jumps of a range beyond the one that is known
+SMALLEST_NAMED_JUMP = 0.375  # of the whole difference: a jump that is named
+SMALLEST_EXPECTATION = 0.1  # expected changes of a range that are smaller
+# of the whole difference: the standard deviation of a build's own level, which no number of executions takes away
+OWN_DEVIATION = 0.1
+STEP = 0.125  # between the levels that are told apart
+LEAST, MOST = -0.25, 1.25
 
 
 @dataclass(frozen=True)
@@ -68,15 +75,6 @@ class Prior:
         least = max(float(squares.min()), 1e-18)
         found: NDArray[np.float64] = (np.maximum(squares, least) / least) ** (-(len(levels) - 1) / 2)
         return found
-
-
-JUMPS = 0.4  # expected jumps of a range beyond the one that is known
-SMALLEST_NAMED_JUMP = 0.375  # of the whole difference: a jump that is named
-SMALLEST_EXPECTATION = 0.1  # expected changes of a range that are smaller
-# of the whole difference: the standard deviation of a build's own level, which no number of executions takes away
-OWN_DEVIATION = 0.1
-STEP = 0.125  # between the levels that are told apart
-LEAST, MOST = -0.25, 1.25
 
 
 @dataclass(frozen=True)

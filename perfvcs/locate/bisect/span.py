@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 
 MOST_COMMITS = 100_000
+ANCESTORS = 60  # measured ones that are compared with the bad end
+CURE = "name a commit on which the benchmark runs; its own files that old commits do not have go into `overlay` of perf.toml"
 
 
 @dataclass(frozen=True)
@@ -109,10 +111,6 @@ def _unrelated(project: Project, good: str, bad: str) -> str:
     except GitError:
         return f"{what}, and they have no common ancestor: name two commits of one line"
     return f"{what}: from where their lines part it is perf bisect {base[:10]} {bad[:10]}"
-
-
-ANCESTORS = 60  # measured ones that are compared with the bad end
-CURE = "name a commit on which the benchmark runs; its own files that old commits do not have go into `overlay` of perf.toml"
 
 
 class FullDisk(PerfError):

@@ -12,6 +12,8 @@ SMALLEST_SHARE = 0.1  # a smaller share of the effect is not a contribution
 LEVEL = 0.95  # of the intervals
 
 ProofWord = Literal["proved", "contributes", "not proved", "open"]
+FORMAT = "perfvcs-blame/1"
+FunctionVerdict = Literal["proved", "contributes", "not proved", "suspected", "not the code", "no difference"]
 
 
 class VersionValues(msgspec.Struct, frozen=True):
@@ -108,10 +110,6 @@ def _interval(values: Sequence[float], *, exact: bool) -> _MeanInterval:
 
     half = float(stdtrit(len(values) - 1, (1 + LEVEL) / 2)) * stdev(values) / len(values) ** 0.5
     return _MeanInterval(mean, mean - half, mean + half)
-
-
-FORMAT = "perfvcs-blame/1"
-FunctionVerdict = Literal["proved", "contributes", "not proved", "suspected", "not the code", "no difference"]
 
 
 class Lines(msgspec.Struct, frozen=True):

@@ -26,6 +26,17 @@ from perfvcs.text.words import counted
 DECLARED_NAME = re.compile(r"""^[ \t]*name[ \t]*=[ \t]*["']?([\w.-]+)""", re.MULTILINE)
 MOST_SHOWN = 5  # names of a kind
 NOTES = ("hugepages", "os")  # of the machine, which are not compared and may matter
+TURNS = (6, 12, 24)  # blocks of a sampled metric, after each of which it is decided whether more are needed
+REPEATS = 3  # executions by time, of which the least counts
+SAMPLED = 5  # executions under a sampler, which add up
+EXPLAINED = 0.75  # the share of the effect that bytecode instructions must have, for them to tell all
+BlameMetric = Literal["auto", "instructions", "bytecodes", "cpu", "allocated"]
+COLLECTORS: dict[BlameMetric, str] = {
+    "instructions": "instructions",
+    "bytecodes": "bytecode",
+    "allocated": "memory",
+    "cpu": "time",
+}
 
 
 def surroundings(a: Profile, b: Profile) -> list[str]:
@@ -91,20 +102,6 @@ def others(changed: SourceDifference) -> str:
 def _some(names: list[str]) -> str:
     more = len(names) - MOST_SHOWN
     return ", ".join(names[:MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
-TURNS = (6, 12, 24)  # blocks of a sampled metric, after each of which it is decided whether more are needed
-REPEATS = 3  # executions by time, of which the least counts
-SAMPLED = 5  # executions under a sampler, which add up
-EXPLAINED = 0.75  # the share of the effect that bytecode instructions must have, for them to tell all
-
-BlameMetric = Literal["auto", "instructions", "bytecodes", "cpu", "allocated"]
-COLLECTORS: dict[BlameMetric, str] = {
-    "instructions": "instructions",
-    "bytecodes": "bytecode",
-    "allocated": "memory",
-    "cpu": "time",
-}
 
 
 @dataclass

@@ -29,6 +29,8 @@ AUTHOR = {
     for what, value in (("NAME", "perfvcs"), ("EMAIL", "perfvcs@localhost"), ("DATE", "2000-01-01T00:00:00Z"))
 }
 MESSAGE = "perf blame: a version with some changes taken back, which is part of no branch"
+TRIED = 5  # suspects that are tried
+MOST_OF_IT = 0.8  # the share of the effect beyond which no other suspect is tried
 
 
 def commit(project: Project, scratch: Path, base: str, texts: Mapping[str, str | None]) -> str:
@@ -109,10 +111,6 @@ def _uses(difference: SourceDifference, unit: ChangedUnit) -> dict[str, list[Hun
             if name.search("\n".join(lines)):
                 found.setdefault(path, []).append(hunk)
     return found
-
-
-TRIED = 5  # suspects that are tried
-MOST_OF_IT = 0.8  # the share of the effect beyond which no other suspect is tried
 
 
 @dataclass

@@ -30,6 +30,17 @@ CACHES = frozenset({"lru_cache", "cache", "cached_property", "memoize", "memoize
 LOCKS = re.compile(
     r"(?i)^(?:r?lock|semaphore|mutex|acquire|release|condition|barrier|synchroni[sz]ed|lock_guard|unique_lock|pthread_mutex_\w+)$"
 )
+C_LOOPS = frozenset({"for_statement", "while_statement", "do_statement", "for_range_loop"})
+CONDITIONS = frozenset({"if_statement", "switch_statement", "conditional_expression"})
+EXCEPTIONS = frozenset({"try_statement", "throw_statement", "catch_clause", "goto_statement"})
+STANDARD = frozenset({
+    "vector", "list", "map", "set", "multimap", "multiset", "unordered_map", "unordered_set", "deque", "array", "queue", "stack",
+    "priority_queue", "flat_map", "flat_set",
+})  # fmt: skip
+PREPROCESSOR = frozenset({"preproc_if", "preproc_elif"})
+BRANCH = re.compile(rb"(?m)^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:.*\\\n)*.*")
+EVALUATED_ONCE = frozenset({"initializer", "right"})  # the fields of a loop that are evaluated before it begins
+ASSERTION = re.compile(r"(?i)\w*assert$")
 
 
 @dataclass
@@ -134,19 +145,6 @@ def _last(node: ast.AST) -> str:
     if isinstance(node, ast.Call):
         return _last(node.func)
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-
-
-C_LOOPS = frozenset({"for_statement", "while_statement", "do_statement", "for_range_loop"})
-CONDITIONS = frozenset({"if_statement", "switch_statement", "conditional_expression"})
-EXCEPTIONS = frozenset({"try_statement", "throw_statement", "catch_clause", "goto_statement"})
-STANDARD = frozenset({
-    "vector", "list", "map", "set", "multimap", "multiset", "unordered_map", "unordered_set", "deque", "array", "queue", "stack",
-    "priority_queue", "flat_map", "flat_set",
-})  # fmt: skip
-PREPROCESSOR = frozenset({"preproc_if", "preproc_elif"})
-BRANCH = re.compile(rb"(?m)^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|else|endif)\b(?:.*\\\n)*.*")
-EVALUATED_ONCE = frozenset({"initializer", "right"})  # the fields of a loop that are evaluated before it begins
-ASSERTION = re.compile(r"(?i)\w*assert$")
 
 
 def available() -> bool:

@@ -14,6 +14,7 @@ from perfvcs.locate.blame.calltree import CallTree, inclusive
 COMMON_NAMES_SHARE = 0.5  # the share of common names below two functions from which on they are taken for one that was renamed
 MOST_LEFT = 30  # functions below one caller that are compared with each other
 FEWEST_BELOW = 2  # names below a function that can tell it from others
+EXPLAINS = 0.5  # the share of a node's difference from which on a child explains it
 
 
 @dataclass(frozen=True)
@@ -161,9 +162,6 @@ def _heaviest(tree: CallTree, nodes: list[int]) -> list[int]:
 def _names_below(tree: CallTree, node: int, below: list[list[int]]) -> set[str]:
     """The names at most two levels below a node."""
     return {tree.names[child] for one in [node, *below[node]] for child in below[one]}
-
-
-EXPLAINS = 0.5  # the share of a node's difference from which on a child explains it
 
 
 @dataclass

@@ -16,6 +16,9 @@ from perfvcs.locate.sources.outline import MODULE, Definition, language, last_na
 from perfvcs.text.characters import source_lines
 
 MOST_SOURCES = 2000  # files of C and C++ whose functions are looked up
+UNEXPLAINED_SHARE = 0.01  # the share of the difference from which on a function that did not change has to be explained
+# How well a changed function explains what a function that did not change costs more: by what leads from one to the other.
+CALLER, CALLED, SAME_CLASS, SAME_FILE, REACHED, OUTSIDE, UNSEEN = 0.9, 0.85, 0.8, 0.6, 0.4, 0.35, 0.05
 
 
 class Places:
@@ -99,11 +102,6 @@ def _files(project: Project, commit: str) -> dict[str, str]:
 def is_source(path: str, overlay: Iterable[str]) -> bool:
     """Whether a file may differ in what is measured: not the benchmark's own, which are the same for all revisions."""
     return not any(path == entry.rstrip("/") or path.startswith(f"{entry.rstrip('/')}/") for entry in overlay)
-
-
-UNEXPLAINED_SHARE = 0.01  # the share of the difference from which on a function that did not change has to be explained
-# How well a changed function explains what a function that did not change costs more: by what leads from one to the other.
-CALLER, CALLED, SAME_CLASS, SAME_FILE, REACHED, OUTSIDE, UNSEEN = 0.9, 0.85, 0.8, 0.6, 0.4, 0.35, 0.05
 
 
 @dataclass

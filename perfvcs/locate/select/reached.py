@@ -19,6 +19,7 @@ LEFT_OUT = "(left out)"  # the only function of a unit that was there and not me
 SYMBOL = "(compiled):"  # before the name of a function of a compiled program, whose file is not known
 SEARCHED_COMMITS = 20  # measured commits in which a record is looked for
 _FRAME = re.compile(r"(.+) \(([^()]+)\)")
+MODULE = "<module>"
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,6 @@ class Reach:
         own = changes.functions & {outer(function) for function in self.functions}
         modules = {f"{path}:{MODULE}" for path in changes.loaded}
         return own | (modules & (self.functions | self.outside))
-
-
-MODULE = "<module>"
 
 
 def outer(function: str) -> str:

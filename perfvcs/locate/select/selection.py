@@ -23,6 +23,8 @@ from perfvcs.profile.rules import RULES_FILE
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State
 
+TESTS = "pytest"  # the collector whose units can be left out one by one
+
 
 class Choice(NamedTuple):
     """Whether a benchmark is to run, and why; ``by`` is what it was decided by, empty where nothing is known of the benchmark."""
@@ -137,9 +139,6 @@ def kept(choices: Iterable[Choice]) -> Mapping[tuple[str, str], list[Choice]]:
     for choice in choices:
         found.setdefault((choice.unit.job, choice.unit.collector), []).append(choice)
     return found
-
-
-TESTS = "pytest"  # the collector whose units can be left out one by one
 
 
 class LeftOutUnit(NamedTuple):

@@ -10,6 +10,8 @@ from typing import NamedTuple
 from perfvcs.locate.sources.parts import MACRO, OBJECT
 
 NAME = re.compile(r"[A-Za-z_$]\w*")
+_MACRO = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*")
+_BRACKETS = {"(": ")", "[": "]", "{": "}"}
 
 
 def _words(text: str) -> frozenset[str]:
@@ -37,7 +39,6 @@ AFTER = _words("const volatile override final mutable noexcept") | {"&"}
 FRAGMENTS = _words("return if for while do switch goto break continue case else throw try asm __asm__")
 MEASURES = _words("sizeof alignof _Alignof offsetof requires defined operator")
 DATA = _words("typedef enum struct union class")
-_MACRO = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*")
 STORED = QUALIFIERS | _words("static inline thread_local")
 NO_OBJECTS = _words(
     "namespace template typedef using enum extern friend constexpr consteval constinit static_assert _Static_assert asm __asm__"
@@ -46,7 +47,6 @@ NO_OBJECTS = _words(
 REPLACING = frozenset({"operatornew", "operatornew[]", "operatordelete", "operatordelete[]"}) | _words(
     "malloc calloc realloc free memalign aligned_alloc posix_memalign memcpy memmove memset memcmp strlen bcmp"
 )
-_BRACKETS = {"(": ")", "[": "]", "{": "}"}
 
 
 class Word(NamedTuple):

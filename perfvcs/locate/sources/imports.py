@@ -13,6 +13,54 @@ from perfvcs.locate.sources import language
 from perfvcs.locate.sources.parts import ANY_FILE
 from perfvcs.profile.rules import RULES_FILE
 
+ACCEPTED = "perf-accepted.toml"
+DOCUMENTS = ("md", "markdown", "rst", "adoc", "asciidoc", "pod", "texi", "tex", "bib")
+PICTURES = ("png", "svg", "gif", "jpg", "jpeg", "ico", "webp", "drawio")
+_PLAIN = re.compile(
+    r"(?:readme|changes|changelog|history|news|authors|contributors|thanks|credits|licen[cs]e|copying|copyright|notice|maintainers|todo|"
+    r"contributing|code_of_conduct|security|install|faq|release[_-]?notes|citation|codeowners|funding|owners|governance|support)"
+    r"(?:[-_.].*)?",
+    re.IGNORECASE,
+)
+_FOLDERS = re.compile(r"(?:docs?|documentation|man)/", re.IGNORECASE)
+# what tells other services, packagers and editors how to treat the project
+_SERVICES = re.compile(
+    r"(?:\.github|\.gitlab|\.circleci|\.buildkite|\.azure-pipelines|\.vscode|\.idea|\.changeset|\.devcontainer|\.tx|\.woodpecker"
+    r"|conda\.recipe)/"
+)
+_OTHERS = re.compile(
+    r"(?:.*/)?(?:\.gitignore|\.mailmap|\.editorconfig|\.pre-commit-config\.ya?ml|\.readthedocs\.ya?ml|readthedocs\.ya?ml|\.travis\.yml"
+    r"|\.?appveyor\.yml|azure-pipelines\.yml|\.gitlab-ci\.yml|\.coveragerc|\.?codecov\.ya?ml|\.pylintrc|\.flake8|\.?ruff\.toml|mypy\.ini"
+    r"|\.mypy\.ini|\.isort\.cfg|\.style\.yapf|\.yamllint(?:\.ya?ml)?|\.clang-format|\.clang-tidy|renovate\.json|\.git-blame-ignore-revs"
+    r"|\.codespellrc|\.all-contributorsrc|\.bumpversion\.cfg|\.bumpversion\.toml|\.landscape\.ya?ml|\.coveralls\.yml|\.lgtm\.yml"
+    r"|\.deepsource\.toml|\.sourcery\.ya?ml|\.pyup\.yml|dependabot\.yml|cliff\.toml|\.dockerignore|py\.typed|MANIFEST\.in|\.zenodo\.json"
+    r"|\.gitlint|\.binstar\.yml|\.markdownlint[^/]*|\.prettierrc[^/]*|\.prettierignore|_config\.yml|netlify\.toml|\.nojekyll)"
+)
+_BUILD = re.compile(
+    r"(?:.*/)?(?:setup\.py|setup\.cfg|pyproject\.toml|tox\.ini|pytest\.ini|noxfile\.py|[Mm]akefile[^/]*|GNUmakefile|CMakeLists\.txt|meson\.build"
+    r"|meson_options\.txt|configure(?:\.ac|\.in)?|BUILD(?:\.bazel)?|WORKSPACE(?:\.bazel)?|SCons(?:truct|cript)|build\.(?:sh|rs)|Cargo\.(?:toml|lock)"
+    r"|[^/]*\.(?:mk|cmake|am|ac|m4|pro|pri|gyp|gypi|bzl|ninja))"
+)
+_LOCKS = re.compile(
+    r"(?:.*/)?(?:requirements/.*|(?=[^/]*requirements)[^/]*\.(?:txt|in)|(?=[^/]*constraints)[^/]*\.txt|[^/]*\.lock|Pipfile"
+    r"|environment[^/]*\.ya?ml|conda[^/]*\.ya?ml)",
+    re.DOTALL,
+)
+# tables of settings that decide neither what is built nor how tests run
+_PROJECT = frozenset({
+    "version", "description", "readme", "license", "license-files", "authors", "maintainers", "keywords", "classifiers", "urls", "homepage",
+    "repository", "documentation", "packages", "url", "author", "author_email", "maintainer", "maintainer_email", "long_description",
+    "long_description_content_type", "project_urls", "license_file", "license_files", "platforms", "platform", "download_url", "name",
+    "python_requires", "requires-python",
+})  # fmt: skip
+_TOOLS = frozenset({
+    "ruff", "black", "isort", "mypy", "pylint", "flake8", "coverage", "towncrier", "bumpversion", "bumpver", "tbump", "commitizen",
+    "pyright", "codespell", "check-manifest", "bandit", "pydocstyle", "docformatter", "interrogate", "vulture", "semantic_release", "typos",
+    "tox", "gh-actions", "testenv", "upload_docs", "build_sphinx", "upload", "zest.releaser", "yapf", "pycodestyle", "pep8", "cibuildwheel",
+    "djlint", "doc8", "repo-review", "ty", "scriv", "changelog", "git-cliff", "semantic-release", "nox", "pyupgrade", "doc", "wheel",
+    "sdist", "egg_info", "cookiecutter", "upload_sphinx", "bdist_wheel",
+})  # fmt: skip
+
 
 class Finder:
     """Knows the ``paths`` of all sources, and which files define each module of Fortran (``provided``)."""
@@ -74,56 +122,6 @@ def _dotted(path: str) -> str:
     """The dotted name of a Python file below the root; a package is named by its folder."""
     plain = path.rpartition(".")[0].removesuffix("/__init__")
     return ("" if plain == "__init__" else plain).replace("/", ".")
-
-
-ACCEPTED = "perf-accepted.toml"
-DOCUMENTS = ("md", "markdown", "rst", "adoc", "asciidoc", "pod", "texi", "tex", "bib")
-PICTURES = ("png", "svg", "gif", "jpg", "jpeg", "ico", "webp", "drawio")
-_PLAIN = re.compile(
-    r"(?:readme|changes|changelog|history|news|authors|contributors|thanks|credits|licen[cs]e|copying|copyright|notice|maintainers|todo|"
-    r"contributing|code_of_conduct|security|install|faq|release[_-]?notes|citation|codeowners|funding|owners|governance|support)"
-    r"(?:[-_.].*)?",
-    re.IGNORECASE,
-)
-_FOLDERS = re.compile(r"(?:docs?|documentation|man)/", re.IGNORECASE)
-# what tells other services, packagers and editors how to treat the project
-_SERVICES = re.compile(
-    r"(?:\.github|\.gitlab|\.circleci|\.buildkite|\.azure-pipelines|\.vscode|\.idea|\.changeset|\.devcontainer|\.tx|\.woodpecker"
-    r"|conda\.recipe)/"
-)
-_OTHERS = re.compile(
-    r"(?:.*/)?(?:\.gitignore|\.mailmap|\.editorconfig|\.pre-commit-config\.ya?ml|\.readthedocs\.ya?ml|readthedocs\.ya?ml|\.travis\.yml"
-    r"|\.?appveyor\.yml|azure-pipelines\.yml|\.gitlab-ci\.yml|\.coveragerc|\.?codecov\.ya?ml|\.pylintrc|\.flake8|\.?ruff\.toml|mypy\.ini"
-    r"|\.mypy\.ini|\.isort\.cfg|\.style\.yapf|\.yamllint(?:\.ya?ml)?|\.clang-format|\.clang-tidy|renovate\.json|\.git-blame-ignore-revs"
-    r"|\.codespellrc|\.all-contributorsrc|\.bumpversion\.cfg|\.bumpversion\.toml|\.landscape\.ya?ml|\.coveralls\.yml|\.lgtm\.yml"
-    r"|\.deepsource\.toml|\.sourcery\.ya?ml|\.pyup\.yml|dependabot\.yml|cliff\.toml|\.dockerignore|py\.typed|MANIFEST\.in|\.zenodo\.json"
-    r"|\.gitlint|\.binstar\.yml|\.markdownlint[^/]*|\.prettierrc[^/]*|\.prettierignore|_config\.yml|netlify\.toml|\.nojekyll)"
-)
-_BUILD = re.compile(
-    r"(?:.*/)?(?:setup\.py|setup\.cfg|pyproject\.toml|tox\.ini|pytest\.ini|noxfile\.py|[Mm]akefile[^/]*|GNUmakefile|CMakeLists\.txt|meson\.build"
-    r"|meson_options\.txt|configure(?:\.ac|\.in)?|BUILD(?:\.bazel)?|WORKSPACE(?:\.bazel)?|SCons(?:truct|cript)|build\.(?:sh|rs)|Cargo\.(?:toml|lock)"
-    r"|[^/]*\.(?:mk|cmake|am|ac|m4|pro|pri|gyp|gypi|bzl|ninja))"
-)
-_LOCKS = re.compile(
-    r"(?:.*/)?(?:requirements/.*|(?=[^/]*requirements)[^/]*\.(?:txt|in)|(?=[^/]*constraints)[^/]*\.txt|[^/]*\.lock|Pipfile"
-    r"|environment[^/]*\.ya?ml|conda[^/]*\.ya?ml)",
-    re.DOTALL,
-)
-
-# tables of settings that decide neither what is built nor how tests run
-_PROJECT = frozenset({
-    "version", "description", "readme", "license", "license-files", "authors", "maintainers", "keywords", "classifiers", "urls", "homepage",
-    "repository", "documentation", "packages", "url", "author", "author_email", "maintainer", "maintainer_email", "long_description",
-    "long_description_content_type", "project_urls", "license_file", "license_files", "platforms", "platform", "download_url", "name",
-    "python_requires", "requires-python",
-})  # fmt: skip
-_TOOLS = frozenset({
-    "ruff", "black", "isort", "mypy", "pylint", "flake8", "coverage", "towncrier", "bumpversion", "bumpver", "tbump", "commitizen",
-    "pyright", "codespell", "check-manifest", "bandit", "pydocstyle", "docformatter", "interrogate", "vulture", "semantic_release", "typos",
-    "tox", "gh-actions", "testenv", "upload_docs", "build_sphinx", "upload", "zest.releaser", "yapf", "pycodestyle", "pep8", "cibuildwheel",
-    "djlint", "doc8", "repo-review", "ty", "scriv", "changelog", "git-cliff", "semantic-release", "nox", "pyupgrade", "doc", "wheel",
-    "sdist", "egg_info", "cookiecutter", "upload_sphinx", "bdist_wheel",
-})  # fmt: skip
 
 
 def why(path: str) -> str:

@@ -26,6 +26,38 @@ BLOCKS = (
     ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match,
 )  # fmt: skip
 ANYTHING = "*"
+# what looks up names that need not stand in the source, unless a constant names them
+LOOKUPS = frozenset({"getattr", "hasattr", "setattr", "delattr"})
+COMPUTING = frozenset({
+    "vars", "dir", "__dict__", "getmembers", "attrgetter", "methodcaller", "__subclasses__", "getattr_static", "mro", "__mro__",
+})  # fmt: skip
+OF_MODULE = frozenset({"globals", "locals", "vars", "dir", "eval", "exec"})
+BY_NAME = frozenset({
+    "import_module", "__import__", "iter_modules", "walk_packages", "entry_points", "run_path", "run_module", "spec_from_file_location",
+})  # fmt: skip
+WALKING = frozenset({"listdir", "scandir", "glob", "rglob", "iglob", "iterdir", "walk"})
+FINDING = BY_NAME | WALKING | {"find_spec"}
+# what reads docstrings and the like, here or in the library that it stands for
+READING_DOCSTRINGS = frozenset({"__doc__", "getdoc", "docopt", "yacc", "ply", "sly", "doctest"})
+READING_ANNOTATIONS = frozenset({
+    "__annotations__", "get_type_hints", "get_annotations", "annotation", "annotations", "return_annotation", "beartype_this_package",
+    "typeguard", "install_import_hook",
+})  # fmt: skip
+READING_SOURCES = frozenset({"getsource", "getsourcelines", "getsourcefile", "findsource", "getcomments", "linecache"})
+HANDED_ON = frozenset({"__doc__", "__annotations__"})
+_MARKS = (
+    (COMPUTED, COMPUTING | FINDING - {"walk"}),
+    (GLOBAL, OF_MODULE),
+    (LISTING, FINDING),
+    (FOLDERS, WALKING),
+    (IMPORTING, BY_NAME),
+    (DOCSTRINGS, READING_DOCSTRINGS),
+    (ANNOTATIONS, READING_ANNOTATIONS),
+    (SOURCES, READING_SOURCES),
+)
+PLAIN_ANNOTATIONS = (
+    ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Tuple, ast.List, ast.Starred, ast.BinOp, ast.BitOr, ast.expr_context,
+)  # fmt: skip
 
 
 def without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -98,40 +130,8 @@ def _way(node: ast.AST) -> list[str]:
     return _way(node.value) if isinstance(node, ast.Subscript | ast.Starred) else []
 
 
-# what looks up names that need not stand in the source, unless a constant names them
-LOOKUPS = frozenset({"getattr", "hasattr", "setattr", "delattr"})
-COMPUTING = frozenset({
-    "vars", "dir", "__dict__", "getmembers", "attrgetter", "methodcaller", "__subclasses__", "getattr_static", "mro", "__mro__",
-})  # fmt: skip
-OF_MODULE = frozenset({"globals", "locals", "vars", "dir", "eval", "exec"})
-BY_NAME = frozenset({
-    "import_module", "__import__", "iter_modules", "walk_packages", "entry_points", "run_path", "run_module", "spec_from_file_location",
-})  # fmt: skip
-WALKING = frozenset({"listdir", "scandir", "glob", "rglob", "iglob", "iterdir", "walk"})
-FINDING = BY_NAME | WALKING | {"find_spec"}
-# what reads docstrings and the like, here or in the library that it stands for
-READING_DOCSTRINGS = frozenset({"__doc__", "getdoc", "docopt", "yacc", "ply", "sly", "doctest"})
-READING_ANNOTATIONS = frozenset({
-    "__annotations__", "get_type_hints", "get_annotations", "annotation", "annotations", "return_annotation", "beartype_this_package",
-    "typeguard", "install_import_hook",
-})  # fmt: skip
-READING_SOURCES = frozenset({"getsource", "getsourcelines", "getsourcefile", "findsource", "getcomments", "linecache"})
-HANDED_ON = frozenset({"__doc__", "__annotations__"})
-_MARKS = (
-    (COMPUTED, COMPUTING | FINDING - {"walk"}),
-    (GLOBAL, OF_MODULE),
-    (LISTING, FINDING),
-    (FOLDERS, WALKING),
-    (IMPORTING, BY_NAME),
-    (DOCSTRINGS, READING_DOCSTRINGS),
-    (ANNOTATIONS, READING_ANNOTATIONS),
-    (SOURCES, READING_SOURCES),
-)
 _MARKED = frozenset().union(*(names for _, names in _MARKS))
 SEARCHING = {name: tuple(mark for mark, names in _MARKS if name in names) for name in _MARKED}
-PLAIN_ANNOTATIONS = (
-    ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.Tuple, ast.List, ast.Starred, ast.BinOp, ast.BitOr, ast.expr_context,
-)  # fmt: skip
 
 
 def is_computed(annotation: ast.expr) -> bool:

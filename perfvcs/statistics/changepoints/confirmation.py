@@ -20,6 +20,15 @@ LARGEST_AUTOCORRELATION = 0.95  # autocorrelation
 ABSORBED = 14.0  # share of the autocorrelation that a segment takes away, times n: simulated, r of .3 to .8, 200 to 1,000 values
 BATCHES = (10, 20, 40)  # values
 FEWEST_DF = 4  # degrees of freedom
+FALSE_ALARM_RATE = 0.01  # of a false step per series, shared among its places
+SMALLEST_STEP = 0.005
+SPIKE = 5  # values that are not a level of their own between two others
+CLIP = 1.0  # standard deviations that a value may lie outside both levels
+DENSITY = 0.7978845608028654  # twice that of the normal distribution at 0
+SPREAD_FALSE_ALARMS = 0.01  # of a false change per series
+RATIO = 1.5  # of the spreads
+FEWEST_VALUES = 20  # values on both sides
+LEAST_DEVIATION = 0.2  # of the spread: smaller deviations are equally small
 
 
 def dependence(left: NDArray[np.float64], segments: int) -> float:
@@ -55,13 +64,6 @@ def batches(left: NDArray[np.float64], places: Sequence[int]) -> float:
         if df >= FEWEST_DF and whole > 0:
             found = max(found, length * squares / df / whole)
     return float(np.float64(found))
-
-
-FALSE_ALARM_RATE = 0.01  # of a false step per series, shared among its places
-SMALLEST_STEP = 0.005
-SPIKE = 5  # values that are not a level of their own between two others
-CLIP = 1.0  # standard deviations that a value may lie outside both levels
-DENSITY = 0.7978845608028654  # twice that of the normal distribution at 0
 
 
 class Segments:
@@ -193,12 +195,6 @@ def chances(t: NDArray[np.float64], df: NDArray[np.float64]) -> list[float]:
     from perfvcs.statistics.student import tail
 
     return [tail(value, degrees) if degrees > 0 else 1.0 for value, degrees in zip(t.tolist(), df.tolist(), strict=True)]
-
-
-SPREAD_FALSE_ALARMS = 0.01  # of a false change per series
-RATIO = 1.5  # of the spreads
-FEWEST_VALUES = 20  # values on both sides
-LEAST_DEVIATION = 0.2  # of the spread: smaller deviations are equally small
 
 
 @dataclass(frozen=True)

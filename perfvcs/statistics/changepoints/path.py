@@ -20,6 +20,10 @@ PRICE = 2.5  # times ln n that a step costs: generous, since each is tested afte
 CELL = 0.5  # standard deviations between levels that are tried
 MOST_TRIED_LEVELS = 96  # levels that are tried
 SERIES_AT_ONCE = 64  # series
+WINDOW = 5  # of the running median
+CLIP = 2.5  # standard deviations that a value may be away from it
+PENALTY = 10.0  # times the variance of the noise times ln n: alone, it has to keep every false step out
+PRUNING_INTERVAL = 8  # values between two looks at which starts can be left out
 
 
 def paths(series: Sequence[NDArray[np.float64]], scales: Sequence[NDArray[np.float64]], price: float = PRICE) -> list[list[int]]:
@@ -103,12 +107,6 @@ def _solve(
                 state = int(best[turn, one])
         found.append(places[::-1])
     return found
-
-
-WINDOW = 5  # of the running median
-CLIP = 2.5  # standard deviations that a value may be away from it
-PENALTY = 10.0  # times the variance of the noise times ln n: alone, it has to keep every false step out
-PRUNING_INTERVAL = 8  # values between two looks at which starts can be left out
 
 
 def noise(values: ArrayLike) -> float:

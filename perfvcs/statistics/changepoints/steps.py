@@ -15,6 +15,20 @@ if TYPE_CHECKING:
 
 VERSION = 8  # of what `judge` finds: results that were kept are used only under the same number
 BY_SERIES, TURNS = "series", "turns"  # what says that there is a step: the series itself, or a verdict measured in turns
+TUNING = 4.685  # standard deviations from which a value does not count: 95 % as efficient as the mean of normal values
+CLIP = 3.0
+MOST_ROUNDS = 20
+CONVERGED_DEVIATIONS = 1e-6  # standard deviations
+STRIDE = 5  # values from one window to the next
+FEW_VALUES = 60  # values; in a series of fewer, twenty would often hold three levels
+MEDIAN_WINDOWS = 31  # windows whose median is taken
+ROUNDING = 1e-9  # of the largest deviation: values that differ by less are equal
+TICK = 0.3  # of the distance between readings: what their rounding adds at least
+SHORTEST_HALF_OF, NORMAL_WIDTH = (
+    20,
+    0.944,
+)  # number of values, and the mean width of the shortest half of that many normal values, in standard deviations
+WINDOW_OF_FEW, NORMAL_OF_FEW = 9, 0.833
 
 
 @dataclass(frozen=True)
@@ -54,12 +68,6 @@ def intervals(changes: Sequence[ChangePoint], confidence: float = 0.99) -> list[
     points = quantile((1 + confidence) / 2, np.where(df > 0, df, 1.0)) if changes else df
     halves = [point * step.error if step.df > 0 else inf for point, step in zip(points.tolist(), changes, strict=True)]
     return [(step.effect - half, step.effect + half) for step, half in zip(changes, halves, strict=True)]
-
-
-TUNING = 4.685  # standard deviations from which a value does not count: 95 % as efficient as the mean of normal values
-CLIP = 3.0
-MOST_ROUNDS = 20
-CONVERGED_DEVIATIONS = 1e-6  # standard deviations
 
 
 @dataclass(frozen=True)
@@ -107,18 +115,6 @@ def level(values: NDArray[np.float64], scale: NDArray[np.float64]) -> LevelEstim
     plain = scale * np.clip(z, -CLIP, CLIP)
     error = max(float(psi @ psi) / slope**2, float(plain @ plain) / n**2) * n / (n - 1) if n > 1 else inf
     return LevelEstimate(centre, error * n, error, n)
-
-
-SHORTEST_HALF_OF, NORMAL_WIDTH = (
-    20,
-    0.944,
-)  # number of values, and the mean width of the shortest half of that many normal values, in standard deviations
-STRIDE = 5  # values from one window to the next
-FEW_VALUES = 60  # values; in a series of fewer, twenty would often hold three levels
-WINDOW_OF_FEW, NORMAL_OF_FEW = 9, 0.833
-MEDIAN_WINDOWS = 31  # windows whose median is taken
-ROUNDING = 1e-9  # of the largest deviation: values that differ by less are equal
-TICK = 0.3  # of the distance between readings: what their rounding adds at least
 
 
 def scale(values: ArrayLike) -> NDArray[np.float64]:

@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 CLIP = 1.345  # standard deviations about the levels, for an efficiency of 95 % where the noise is normal (Huber 1981)
 SLOWEST, FASTEST, SPEEDS = 1e-4, 1.0, 13  # of a walk, in variances of the noise per value
 SMALLEST_SQUARES = 1e-300
+LEVEL_DISTANCE = 4.0  # standard deviations between the levels of a mixture
+MOST_LEVELS = 4  # levels
+SMALLEST_STEP = 0.005  # between levels, as of steps
+RARE = 0.05  # share of the values below which they are outliers, and no level
+FEWEST_VALUES = 5  # values at a level
+SHORTEST_MIXTURE = 40  # values of a mixture: fewer fall apart by chance
+MOVES = 6  # there and back, three times
+COST = 1.5  # times ln n that it takes to say where a step is and how high: a place and, of a level, its precision (BIC)
+RECURRING = 0.35  # share of the values on both sides of a step whose levels are the same
 
 
 def sudden(segments: Segments, steps: Sequence[int], inflation: float, settled: Collection[int] = ()) -> list[int]:
@@ -95,17 +104,6 @@ def _sines(values: NDArray[np.float64]) -> NDArray[np.float64]:
     odd[1:n], odd[n + 1 :] = values, -values[::-1]
     found: NDArray[np.float64] = -np.fft.rfft(odd).imag[1:n] / np.sqrt(2 * n)
     return found
-
-
-LEVEL_DISTANCE = 4.0  # standard deviations between the levels of a mixture
-MOST_LEVELS = 4  # levels
-SMALLEST_STEP = 0.005  # between levels, as of steps
-RARE = 0.05  # share of the values below which they are outliers, and no level
-FEWEST_VALUES = 5  # values at a level
-SHORTEST_MIXTURE = 40  # values of a mixture: fewer fall apart by chance
-MOVES = 6  # there and back, three times
-COST = 1.5  # times ln n that it takes to say where a step is and how high: a place and, of a level, its precision (BIC)
-RECURRING = 0.35  # share of the values on both sides of a step whose levels are the same
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 REDUNDANT_R2 = 0.9  # r2 above which a counter is redundant; the paper names none, this is that of the analysis that it cites
 EQUAL_SHARES = 1e-8  # shares of unexplained variance that differ by less are equal
 SOUND = 1e4  # largest variance inflation from which the inverse is brought forward instead of computed again
+Distance = Literal["correlation", "shang2015"]
 
 
 def varying(values: ArrayLike) -> NDArray[np.bool_]:
@@ -104,9 +105,6 @@ def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
     largest = np.abs(values).max(axis=0, initial=0.0)
     found: NDArray[np.float64] = values / np.where(largest > 0, largest, 1.0)
     return found
-
-
-Distance = Literal["correlation", "shang2015"]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,18 @@ if TYPE_CHECKING:
 NEIGHBOURS = 20  # the mean is over a twentieth of the rows to either side
 FEWEST_ROWS = 2  # but at least this many
 SMALLEST_VALUE = 0.01  # of the mean of the group: no value counts as less
+MOST_SIZES = 500  # sizes: of more, near ones are put together
+FEWEST_RANGES = 8  # ranges of sizes, or none are made
+CALLS_PER_RANGE = 3  # of each execution, on average, in every range of sizes
+OUTLIER_NEIGHBOURS = 64  # values at least, among which one is an outlier or not
+BLOCKS = 64  # of neighbours at most
+BLOCKS_APART = 4  # blocks, of which few hold values of sizes that are far apart,
+WIDE_RATIO = 8.0  # where the sizes differ by more than this: then no line through so few medians says what is far from it
+FENCE = 3.0  # quartile ranges beyond the quartiles: "far out" in Tukey 1977
+COLD = 0.1  # of the calls of an execution are its beginning, when nothing is in the caches yet
+MOST_COLD = 20
+OUTLIER_SHARE = 0.06  # of the neighbours on either side may be outliers; more are a second mode,
+BUSY_CLIP = 0.24  # or interruptions, if only the shape of the curve matters: long calls have more of them than short ones
 
 
 def level(x: ArrayLike, y: ArrayLike, group: ArrayLike | None = None) -> NDArray[np.float64]:
@@ -68,20 +80,6 @@ def running(
     sums = np.concatenate([[0.0], np.cumsum(logs)])
     found: NDArray[np.float64] = np.exp((sums[last] - sums[first]) / (last - first))
     return found
-
-
-MOST_SIZES = 500  # sizes: of more, near ones are put together
-FEWEST_RANGES = 8  # ranges of sizes, or none are made
-CALLS_PER_RANGE = 3  # of each execution, on average, in every range of sizes
-OUTLIER_NEIGHBOURS = 64  # values at least, among which one is an outlier or not
-BLOCKS = 64  # of neighbours at most
-BLOCKS_APART = 4  # blocks, of which few hold values of sizes that are far apart,
-WIDE_RATIO = 8.0  # where the sizes differ by more than this: then no line through so few medians says what is far from it
-FENCE = 3.0  # quartile ranges beyond the quartiles: "far out" in Tukey 1977
-COLD = 0.1  # of the calls of an execution are its beginning, when nothing is in the caches yet
-MOST_COLD = 20
-OUTLIER_SHARE = 0.06  # of the neighbours on either side may be outliers; more are a second mode,
-BUSY_CLIP = 0.24  # or interruptions, if only the shape of the curve matters: long calls have more of them than short ones
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 BLOCK_ROWS = 1 << 15
 ROUNDING = 16 * 2.0**-52  # residuals below this share of their values are those of a perfect fit
+FLAT = 1e-12  # of the largest square, below which squares of sizes about their straight line are rounding: there are two sizes
+MOST_ROUNDS = 60
+STEP = 2.0  # at most this change of theta times the range of u in one round
+CONVERGED_SHARE = 1e-9  # converged: theta times the range of u moves by less
+STARTS = (-4.0, -1.5, -0.5, 0.5, 1.5, 3.0, 6.0, 12.0, 24.0)  # theta times the range of u, if logarithms give no start
 
 
 @dataclass(frozen=True)
@@ -93,9 +98,6 @@ def blocks(
         first = last
 
 
-FLAT = 1e-12  # of the largest square, below which squares of sizes about their straight line are rounding: there are two sizes
-
-
 class Parabola(NamedTuple):
     """A parabola per group: ``coefficients`` (groups, 3) are NaN below three sizes, ``factors`` (groups, 3) are what their variances
     are in units of that of the residuals, ``squares`` (groups,) the sum of squared residuals.
@@ -132,12 +134,6 @@ def parabola(block: RowBlock) -> Parabola:
     coefficients = [mean - slope * centre + bend * lift, slope - bend * tilt, bend]
     factors = [1 / weight + centre**2 / spread + lift**2 / width, 1 / spread + tilt**2 / width, 1 / width]
     return Parabola(np.stack(coefficients, axis=1), np.stack(factors, axis=1), block.squares(rest, block.y))
-
-
-MOST_ROUNDS = 60
-STEP = 2.0  # at most this change of theta times the range of u in one round
-CONVERGED_SHARE = 1e-9  # converged: theta times the range of u moves by less
-STARTS = (-4.0, -1.5, -0.5, 0.5, 1.5, 3.0, 6.0, 12.0, 24.0)  # theta times the range of u, if logarithms give no start
 
 
 class Sums(NamedTuple):

@@ -34,6 +34,13 @@ if TYPE_CHECKING:
 POWERS = (1.0, 0.5, 0.0)  # of the level that a standard deviation may go with: times, counts, and what a clock adds
 FLOORS = 16  # levels, from the smallest to the largest, below which scatter no longer shrinks
 DOUBT = 1.5  # a law is likely where the logarithm of its likelihood is at most so much below that of the likeliest
+FEWEST_JUDGED_SIZES = 8  # sizes, or none of them counts as far from the others
+MANY_SIZES = 32  # sizes, from which on twice as many neighbours are asked
+FAR_DEVIATIONS = 5.0  # robust standard deviations
+RATIO_APART = 1.3  # and this many times the value, or one over it, that is expected
+LEFT_OUT_SHARE = 0.1  # at most this share of the sizes, or one, is left out: what happens more often is not an accident
+MOST_ROUNDS = 3
+ROWS = 1 << 14  # at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,15 +153,6 @@ class ScatterLaws:
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
                 found[law] = -(count * np.log(sums(step / two) / np.maximum(count, 1)) + sums(np.log(two))) / 2
         return np.where(np.isnan(found), -np.inf, np.where(found == np.inf, 0.0, found))
-
-
-FEWEST_JUDGED_SIZES = 8  # sizes, or none of them counts as far from the others
-MANY_SIZES = 32  # sizes, from which on twice as many neighbours are asked
-FAR_DEVIATIONS = 5.0  # robust standard deviations
-RATIO_APART = 1.3  # and this many times the value, or one over it, that is expected
-LEFT_OUT_SHARE = 0.1  # at most this share of the sizes, or one, is left out: what happens more often is not an accident
-MOST_ROUNDS = 3
-ROWS = 1 << 14  # at once
 
 
 def described(
