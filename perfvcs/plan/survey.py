@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from itertools import islice
@@ -15,11 +14,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check.change import NothingToCompare
-from perfvcs.plan.design import DetectableEffect, Option, PlanRule, finding, options, reachable
-from perfvcs.plan.variation import Variation, spreads, variations
+from perfvcs.plan.variation import spreads, variations
 from perfvcs.profile.summary import Measured
 from perfvcs.repository.lookup import series_of
-from perfvcs.text.words import metric_rank
 
 if TYPE_CHECKING:
     from perfvcs.plan.variation import Variation
@@ -29,35 +26,6 @@ if TYPE_CHECKING:
 
 SURVEYED_COMMITS = 20  # the newest with profiles, in which the sessions of a job are looked for
 PROFILES = 10  # of a series; older ones tell of another machine's load
-
-
-@dataclass(frozen=True)
-class PlanRow:
-    """One unit and metric: its delta, what its present design finds, the delta that it settles, and what would find the ``EFFECTS``."""
-
-    variation: Variation
-    delta: float
-    finds: DetectableEffect | None
-    settles: float | None
-    options: Sequence[Option]
-
-
-def rows_of(survey: Survey, delta: float | None, family: int) -> list[PlanRow]:
-    """A row for each unit and metric of a job: units as they come, wall and CPU time first; ``delta`` None is the usual one of a metric."""
-    order = {unit: number for number, unit in enumerate(dict.fromkeys((known.uid, known.size) for known in survey.variations))}
-    ordered = sorted(survey.variations, key=lambda known: (order[known.uid, known.size], metric_rank(known.metric)))
-    return [_row(known, survey, PlanRule(known.delta if delta is None else delta, family)) for known in ordered]
-
-
-def _row(variation: Variation, survey: Survey, rule: PlanRule) -> PlanRow:
-    replicates = survey.binaries if survey.binaries > 1 else survey.executions
-    return PlanRow(
-        variation,
-        rule.delta,
-        finding(variation, replicates, rule),
-        reachable(variation, replicates),
-        options(variation, survey, rule),
-    )
 
 
 class Cost(msgspec.Struct, frozen=True):

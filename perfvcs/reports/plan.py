@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from perfvcs.plan.design import EFFECTS, Option, PlanRule, builds
-from perfvcs.plan.survey import PlanRow, Survey, rows_of, surveys
+from perfvcs.plan.design import EFFECTS, Option, PlanRow, PlanRule, builds, rows_of
+from perfvcs.plan.survey import Survey, surveys
 from perfvcs.reports.plan_notes import LARGEST_EFFECT, duration_text, levels, meaning, percent, seed, share
 from perfvcs.text.characters import COLUMNS, escaped, shorten
 from perfvcs.text.quantity import quantity
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
-    from perfvcs.plan.survey import PlanRow, Survey
     from perfvcs.repository import Repository
 
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from math import floor, sqrt
 from typing import TYPE_CHECKING
 
-from perfvcs.plan.design import FEWEST_REPLICATES, Option, builds
+from perfvcs.plan.design import FEWEST_REPLICATES, Option, PlanRow, builds
 from perfvcs.plan.inside import NOTABLE_CORRELATION
 from perfvcs.text.quantity import number, quantity
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from perfvcs.plan.inside import Inside
-    from perfvcs.plan.survey import PlanRow, Survey
+    from perfvcs.plan.survey import Survey
     from perfvcs.plan.variation import Variation
 
 LARGEST_EFFECT = 10.0  # effect that is still shown as a number
